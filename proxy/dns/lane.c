@@ -79,7 +79,7 @@ static int init_channel(ares_channel *channel, bool uses_tcp)
     char lookups[] = "b";
     struct ares_options options = {
         .flags = ARES_FLAG_NOCHECKRESP | (uses_tcp ? ARES_FLAG_USEVC : 0),
-        .timeout = HL_LANE_ANSWER_MS,
+        .timeout = uses_tcp ? HL_LANE_TCP_MS : HL_LANE_ANSWER_MS,
         .tries = TRIES,
         .ndots = 1,
         .servers = &nobody,

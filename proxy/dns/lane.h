@@ -14,8 +14,10 @@ struct hl_lane {
     bool is_dead; /* nobody listens there: a question that was asked beside may never hear of it */
 };
 
-/* c-ares asks again after HL_LANE_ANSWER_MS, then after twice that; over TCP it waits as long for an answer. */
+/* c-ares asks again after HL_LANE_ANSWER_MS, then after twice that. Over TCP it waits once: as long as any
+ * look-up lasts, or, where UDP has led to it, for HL_LANE_ANSWER_MS. */
 #define HL_LANE_ANSWER_MS 2000
+#define HL_LANE_TCP_MS    5000
 
 /* NOMEM: it is not open. */
 HL_MUST_CHECK enum hl_err hl_lane_open(

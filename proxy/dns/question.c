@@ -1,6 +1,6 @@
 /* question.c - one question, its answers, and which of them counts (as in glibc: a server
  * that fails, refuses or knows nothing is passed over; the first in the order of resolv.conf that says
- * more is believed). What has addresses is taken from any.
+ * more is believed, also when another was faster: they need not know the same).
  * Thread: its owner's. */
 #include "dns/question.h"
 
@@ -20,28 +20,46 @@ static bool is_lame(const unsigned char *answer, int n)
            memcmp(answer + 6, none, 2) == 0 && memcmp(answer + 10, none, 2) == 0;
 }
 
-static int parse_v4(struct hl_question *q, const unsigned char *answer, int n)
+static int parse_v4(struct hl_ip *out, size_t *n, const unsigned char *answer, int length)
 {
     struct ares_addrttl found[HL_QUESTION_ADDRESSES];
     int count = HL_QUESTION_ADDRESSES;
-    int status = ares_parse_a_reply(answer, n, NULL, found, &count);
+    int status = ares_parse_a_reply(answer, length, NULL, found, &count);
     struct sockaddr_in address = {.sin_family = AF_INET};
     for (int i = 0; status == ARES_SUCCESS && i < count; i++) {
         address.sin_addr = found[i].ipaddr;
-        q->n += hl_ip_from_sockaddr((struct sockaddr *)&address, &q->addresses[q->n]);
+        *n += hl_ip_from_sockaddr((struct sockaddr *)&address, &out[*n]);
     }
     return status;
 }
 
-static int parse_v6(struct hl_question *q, const unsigned char *answer, int n)
+static int parse_v6(struct hl_ip *out, size_t *n, const unsigned char *answer, int length)
 {
     struct ares_addr6ttl found[HL_QUESTION_ADDRESSES];
     int count = HL_QUESTION_ADDRESSES;
-    int status = ares_parse_aaaa_reply(answer, n, NULL, found, &count);
+    int status = ares_parse_aaaa_reply(answer, length, NULL, found, &count);
     struct sockaddr_in6 address = {.sin6_family = AF_INET6};
     for (int i = 0; status == ARES_SUCCESS && i < count; i++) {
         memcpy(&address.sin6_addr, &found[i].ip6addr, sizeof(address.sin6_addr));
-        q->n += hl_ip_from_sockaddr((struct sockaddr *)&address, &q->addresses[q->n]);
+        *n += hl_ip_from_sockaddr((struct sockaddr *)&address, &out[*n]);
+    }
+    return status;
+}
+
+/* The addresses of an answer, unless a lane before has given some. */
+static int take_addresses(struct hl_reply *reply, const unsigned char *answer, int length)
+{
+    struct hl_question *q = reply->question;
+    struct hl_ip found[HL_QUESTION_ADDRESSES];
+    size_t n = 0, lane = (size_t)(reply - q->replies);
+    int status = q->family == AF_INET ? parse_v4(found, &n, answer, length)
+                                      : parse_v6(found, &n, answer, length);
+    if (status != ARES_SUCCESS || n == 0)
+        return status == ARES_SUCCESS ? ARES_ENODATA : status;
+    if (q->n == 0 || lane < q->lane) {
+        memcpy(q->addresses, found, n * sizeof(*found));
+        q->n = n;
+        q->lane = lane;
     }
     return status;
 }
@@ -54,19 +72,18 @@ static void set(struct hl_reply *reply, int state, enum hl_question_state meanin
 
 static void take(struct hl_reply *reply, int status, const unsigned char *answer, int n)
 {
-    struct hl_question *q = reply->question;
-    if (status == ARES_SUCCESS && q->n == 0)
-        status = q->family == AF_INET ? parse_v4(q, answer, n) : parse_v6(q, answer, n);
+    if (status == ARES_SUCCESS)
+        status = take_addresses(reply, answer, n);
     switch (status) {
     case ARES_SUCCESS:
-        set(reply, HL_REPLY_NEGATIVE, q->n > 0 ? HL_QUESTION_FOUND : HL_QUESTION_EMPTY);
+        set(reply, HL_REPLY_ANSWERED, HL_QUESTION_FOUND);
         break;
     case ARES_ENODATA:
-        set(reply, is_lame(answer, n) ? HL_REPLY_BAD : HL_REPLY_NEGATIVE, HL_QUESTION_EMPTY);
+        set(reply, is_lame(answer, n) ? HL_REPLY_BAD : HL_REPLY_ANSWERED, HL_QUESTION_EMPTY);
         break;
     case ARES_ENOTFOUND:
     case ARES_EBADNAME:
-        set(reply, HL_REPLY_NEGATIVE, HL_QUESTION_ABSENT);
+        set(reply, HL_REPLY_ANSWERED, HL_QUESTION_ABSENT);
         break;
     case ARES_ESERVFAIL:
         set(reply, HL_REPLY_BAD, HL_QUESTION_FAILED);
@@ -158,8 +175,6 @@ void hl_question_judge(
     bool is_awaited = false, is_late = false;
     q->state = HL_QUESTION_OPEN;
     bury_the_dead(q, n);
-    if (q->n > 0)
-        q->state = HL_QUESTION_FOUND;
     for (size_t i = 0; i < n && q->state == HL_QUESTION_OPEN; i++) {
         const struct hl_reply *reply = &q->replies[i];
         if (reply->state == HL_REPLY_NONE)
@@ -168,7 +183,7 @@ void hl_question_judge(
             is_awaited = true;
         else if (reply->state == HL_REPLY_AWAITED)
             is_late = true;
-        else if (reply->state == HL_REPLY_NEGATIVE && (!is_awaited || is_one_server))
+        else if (reply->state == HL_REPLY_ANSWERED && (!is_awaited || is_one_server))
             q->state = reply->meaning;
         if (is_awaited && !is_one_server)
             return;

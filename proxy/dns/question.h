@@ -25,8 +25,8 @@ struct hl_reply {
     struct hl_lane *lane;
     uint64_t asked_ms; /* monotonic */
     unsigned asks;
-    enum { HL_REPLY_NONE, HL_REPLY_AWAITED, HL_REPLY_NEGATIVE, HL_REPLY_BAD } state;
-    enum hl_question_state meaning; /* NEGATIVE, BAD */
+    enum { HL_REPLY_NONE, HL_REPLY_AWAITED, HL_REPLY_ANSWERED, HL_REPLY_BAD } state;
+    enum hl_question_state meaning; /* ANSWERED, BAD */
 };
 
 struct hl_question {
@@ -34,14 +34,14 @@ struct hl_question {
     int family;
     enum hl_question_state state;
     struct hl_reply replies[HL_LANES_MAX];
-    struct hl_ip addresses[HL_QUESTION_ADDRESSES];
-    size_t n;
+    struct hl_ip addresses[HL_QUESTION_ADDRESSES]; /* of the first lane that has some */
+    size_t n, lane;
 };
 
 /* Asks it of a lane, the `i`th. The question stays where it is until the lane is closed. */
 void hl_question_ask(struct hl_question *q, struct hl_lane *lane, size_t i, uint64_t now_ms);
 
-/* How long a server is waited for before another one's "no" is believed. */
+/* How long a server is waited for before another one is believed. */
 struct hl_patience {
     uint64_t now_ms, hold_ms;
 };

@@ -13,10 +13,12 @@
 #include "base/log.h"
 #include "base/str.h"
 
-#define RESOLV_CONF   "/etc/resolv.conf"
-#define NSSWITCH_CONF "/etc/nsswitch.conf"
-#define FILE_MOST     (64 * 1024)
-#define NDOTS_MOST    15
+#define RESOLV_CONF    "/etc/resolv.conf"
+#define NSSWITCH_CONF  "/etc/nsswitch.conf"
+#define FILE_MOST      (64 * 1024)
+#define NDOTS_MOST     15
+#define TIMEOUT_S      5
+#define TIMEOUT_MOST_S 30
 
 static bool is_blank(char c)
 {
@@ -88,14 +90,19 @@ void hl_resolv_conf_take_search(struct hl_resolv_conf *conf, struct hl_str text,
     }
 }
 
+static bool read_number(struct hl_str word, struct hl_str name, uint64_t *number)
+{
+    struct hl_str digits = {word.p + name.n, word.n - name.n};
+    return hl_str_starts_with(word, name) && hl_str_to_u64(digits, number);
+}
+
 static void take_option(struct hl_resolv_conf *conf, struct hl_str word)
 {
-    const struct hl_str ndots = HL_STR("ndots:");
     uint64_t number;
-    if (hl_str_starts_with(word, ndots)) {
-        struct hl_str digits = {word.p + ndots.n, word.n - ndots.n};
-        if (hl_str_to_u64(digits, &number))
-            conf->ndots = number < NDOTS_MOST ? (unsigned)number : NDOTS_MOST;
+    if (read_number(word, HL_STR("ndots:"), &number)) {
+        conf->ndots = number < NDOTS_MOST ? (unsigned)number : NDOTS_MOST;
+    } else if (read_number(word, HL_STR("timeout:"), &number)) {
+        conf->timeout_s = number < TIMEOUT_MOST_S ? (unsigned)number : TIMEOUT_MOST_S;
     } else if (hl_str_eq(word, HL_STR("rotate"))) {
         conf->rotates = true;
     } else if (hl_str_eq(word, HL_STR("use-vc"))) {
@@ -189,7 +196,8 @@ void hl_resolv_conf_read(struct hl_resolv_conf *conf)
 {
     char *room = malloc(FILE_MOST);
     const char *domain = getenv("LOCALDOMAIN"), *options = getenv("RES_OPTIONS");
-    *conf = (struct hl_resolv_conf){.ndots = 1, .has_files = true, .has_dns = true};
+    *conf = (struct hl_resolv_conf){
+        .ndots = 1, .timeout_s = TIMEOUT_S, .has_files = true, .has_dns = true};
     take_host_domain(conf);
     if (room) {
         hl_resolv_conf_take(conf, read_file(RESOLV_CONF, room));

@@ -20,9 +20,9 @@ struct hl_resolv_conf {
     size_t servers_n;
     struct hl_str search[HL_DNS_SEARCH_MAX]; /* slices of `text`; "" is the root */
     size_t search_n;
-    unsigned ndots;
-    bool rotates, uses_tcp; /* "rotate", "use-vc" */
-    bool has_no_aaaa;       /* "no-aaaa": glibc's since 2.36 */
+    unsigned ndots, timeout_s; /* how long a server is waited for before the next one */
+    bool rotates, uses_tcp;    /* "rotate", "use-vc" */
+    bool has_no_aaaa;          /* "no-aaaa": glibc's since 2.36 */
     bool has_no_tld_query;
     bool has_files, has_dns, is_dns_first; /* nsswitch.conf's line "hosts" */
     char text[HL_DNS_SEARCH_TEXT];

@@ -33,7 +33,7 @@ struct candidate {
 
 struct hl_walk {
     struct hl_resolv_conf conf;
-    uint64_t begun_ms, until_ms, hold_ms, next_candidate_ms, next_lane_ms;
+    uint64_t until_ms, hold_ms, server_hold_ms, next_candidate_ms, next_lane_ms;
     struct hl_lane lanes[HL_LANES_MAX];
     size_t lanes_n, lanes_max;
     size_t first_server;    /* "rotate" */
@@ -105,9 +105,11 @@ struct hl_walk *hl_walk_new(
     walk->conf = *conf;
     for (size_t i = 0; i < conf->search_n; i++)
         walk->conf.search[i].p = walk->conf.text + (conf->search[i].p - conf->text);
-    walk->begun_ms = now_ms;
     walk->until_ms = now_ms + limit_ms;
     walk->hold_ms = limit_ms / 2;
+    walk->server_hold_ms = conf->timeout_s * UINT64_C(1000);
+    if (walk->server_hold_ms > walk->hold_ms)
+        walk->server_hold_ms = walk->hold_ms;
     walk->next_candidate_ms = limit_ms / 10;
     walk->next_lane_ms = limit_ms / 5;
     /* One server is asked from a second socket, too: some routers answer one question of a socket. */
@@ -171,7 +173,8 @@ static bool ask(struct hl_walk *walk, struct candidate *c, struct hl_question *q
 
 static bool judge(struct hl_walk *walk, struct candidate *c, struct hl_question *q, uint64_t now_ms)
 {
-    struct hl_patience patience = {.now_ms = now_ms, .hold_ms = walk->hold_ms};
+    bool is_last = now_ms >= walk->until_ms;
+    struct hl_patience patience = {.now_ms = now_ms, .hold_ms = is_last ? 0 : walk->server_hold_ms};
     (void)c;
     hl_question_judge(
         q, walk->lanes_n, walk->conf.servers_n == 1, walk->lanes_n < walk->lanes_max, patience);
@@ -377,7 +380,7 @@ static uint64_t next_due(const struct hl_walk *walk, uint64_t now_ms)
     uint64_t due_ms = walk->until_ms;
     earlier(&due_ms, walk->last_begun_ms + walk->next_candidate_ms, now_ms);
     for (size_t i = 0; i < walk->lanes_n; i++)
-        earlier(&due_ms, walk->lanes[i].asked_ms + walk->hold_ms, now_ms);
+        earlier(&due_ms, walk->lanes[i].asked_ms + walk->server_hold_ms, now_ms);
     for (size_t i = 0; i < walk->n; i++) {
         const struct candidate *c = &walk->candidates[i];
         if (!c->is_begun)
@@ -387,7 +390,8 @@ static uint64_t next_due(const struct hl_walk *walk, uint64_t now_ms)
             earlier(&due_ms, lane_due_ms(walk, c), now_ms);
         for (size_t k = 0; k < FAMILIES * walk->lanes_n; k++)
             earlier(&due_ms,
-                c->questions[k % FAMILIES].replies[k / FAMILIES].asked_ms + walk->hold_ms, now_ms);
+                c->questions[k % FAMILIES].replies[k / FAMILIES].asked_ms + walk->server_hold_ms,
+                now_ms);
     }
     return due_ms;
 }

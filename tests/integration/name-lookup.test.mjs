@@ -15,7 +15,7 @@ import { until } from './lib/until.mjs';
 
 const HERE = ['127.0.0.2'];
 const BOTH = ['127.0.0.2', '::1'];
-const OPTIONS = 'options timeout:2 attempts:2';
+const OPTIONS = 'options timeout:3 attempts:2';
 
 /** resolv.conf: `servers` are DnsServers or addresses; `lines` follow. */
 const resolvConf = (servers, ...lines) =>
@@ -91,6 +91,9 @@ const CASES = [
     ['the first server is slow, and the second knows less', (one, two) => (
         one.set('split.test', { A: { answer: HERE, after: 1300 }, AAAA: { answer: [], after: 1300 } }), two.set('split.test', 'NXDOMAIN'),
         ['split.test', [one, two]])],
+    ['the first server is slow, and the second knows another address', (one, two) => (
+        one.set('other.test', { A: { answer: HERE, after: 1300 }, AAAA: { answer: [], after: 1300 } }), two.set('other.test', ['127.0.0.4']),
+        ['other.test', [one, two]])],
     ['the first server knows less', (one, two) => (
         one.set('less.test', 'NXDOMAIN'), two.set('less.test', HERE), ['less.test', [one, two]])],
     ...['short', 'random', 'otherId', 'otherName', 'question'].map((noise) => [

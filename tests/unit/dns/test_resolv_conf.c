@@ -66,7 +66,8 @@ Test(resolv_conf, a_search_list_without_end_is_cut)
 Test(resolv_conf, options_add_up_and_unknown_ones_are_passed_over)
 {
     take("options ndots:5 edns0 timeout:1\noptions rotate use-vc ndots:x\n");
-    cr_expect(conf.ndots == 5 && conf.rotates && conf.uses_tcp && !conf.has_no_aaaa);
+    cr_expect(conf.ndots == 5 && conf.timeout_s == 1 && conf.rotates && conf.uses_tcp &&
+              !conf.has_no_aaaa);
     take("options ndots:99 no-aaaa no-tld-query");
     cr_expect(conf.ndots == 15 && conf.has_no_aaaa && conf.has_no_tld_query && !conf.rotates);
     hl_resolv_conf_take_options(&conf, HL_STR("ndots:0"));
