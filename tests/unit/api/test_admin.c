@@ -142,15 +142,15 @@ static void send_large_head(int fd, size_t n)
         cr_assert_eq(send(fd, line, sizeof(line), MSG_NOSIGNAL), (ssize_t)sizeof(line));
 }
 
-Test(admin, takes_heads_up_to_16_kib)
+Test(admin, takes_heads_up_to_64_kib)
 {
     struct answer a;
     int fd = client_connect(&server);
-    send_large_head(fd, 15 * 1024);
+    send_large_head(fd, 63 * 1024);
     client_send(fd, "\r\n");
     client_read(fd, &a, true);
     cr_assert_eq(a.status, 200);
-    send_large_head(fd, 16 * 1024);
+    send_large_head(fd, 64 * 1024);
     client_read(fd, &a, true); /* before the head has ended */
     cr_assert_eq(a.status, 431);
     cr_assert(client_is_closed(fd));
