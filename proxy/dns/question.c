@@ -154,7 +154,8 @@ static bool may_ask_again(struct hl_question *q, size_t n)
     bool is_again = false;
     for (size_t i = 0; i < n; i++) {
         struct hl_reply *reply = &q->replies[i];
-        if (reply->meaning == HL_QUESTION_SILENT || reply->asks >= ASKS_MAX)
+        if (reply->state != HL_REPLY_BAD || reply->meaning == HL_QUESTION_SILENT ||
+            reply->asks >= ASKS_MAX)
             continue;
         reply->state = HL_REPLY_NONE;
         is_again = true;
@@ -188,9 +189,9 @@ void hl_question_judge(
         if (is_awaited && !is_one_server)
             return;
     }
-    if (q->state != HL_QUESTION_OPEN || is_awaited || is_late || has_more)
+    if (q->state != HL_QUESTION_OPEN || is_awaited || has_more)
         return;
-    if (!is_one_server && may_ask_again(q, n))
+    if ((!is_one_server && may_ask_again(q, n)) || is_late)
         return;
     q->state = sum_up(q, n);
 }

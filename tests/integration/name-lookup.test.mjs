@@ -88,6 +88,8 @@ const CASES = [
         `the first server says ${bad}`, (one, two) => (
             one.set(`first-${bad.toLowerCase()}.test`, bad), two.set(`first-${bad.toLowerCase()}.test`, HERE),
             [`first-${bad.toLowerCase()}.test`, [one, two]])]),
+    ['the first server is silent, and the second fails once', (one, two) => (
+        one.set('once.test', 'SILENCE'), two.set('once.test', 'SERVFAIL', HERE), ['once.test', [one, two]])],
     ['the first server is slow, and the second knows less', (one, two) => (
         one.set('split.test', { A: { answer: HERE, after: 1300 }, AAAA: { answer: [], after: 1300 } }), two.set('split.test', 'NXDOMAIN'),
         ['split.test', [one, two]])],
