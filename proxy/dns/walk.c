@@ -216,30 +216,26 @@ enum standing {
     TROUBLE, /* the rest of the search list is not */
 };
 
-/* Somebody has said something of it, though nothing that helps: with the other family in hand no other
- * server is waited for. */
-static bool is_faulty(const struct hl_question *q)
+/* The server that has given addresses of the one family has answered for the other one too, though with
+ * nothing that helps: no other server is waited for. */
+static bool is_given_up(const struct hl_question *open, const struct hl_question *found)
 {
-    for (size_t i = 0; i < HL_LANES_MAX; i++)
-        if (q->replies[i].state == HL_REPLY_BAD && q->replies[i].meaning != HL_QUESTION_SILENT)
-            return true;
-    return false;
+    return found->state == HL_QUESTION_FOUND && open->replies[found->lane].state == HL_REPLY_BAD;
 }
 
 /* A server that fails for one domain may know the next; one that refuses or is silent is not asked for
  * more domains, but for the name itself. */
 static enum standing stand(const struct candidate *c)
 {
-    unsigned found = 0, open = 0, faulty = 0, troubled = 0;
+    unsigned found = 0, open = 0, troubled = 0;
     for (size_t i = 0; i < FAMILIES; i++) {
-        enum hl_question_state state = c->questions[i].state;
-        found += state == HL_QUESTION_FOUND;
-        open += state == HL_QUESTION_OPEN;
-        faulty += state == HL_QUESTION_OPEN && is_faulty(&c->questions[i]);
-        troubled += state == HL_QUESTION_REFUSED || state == HL_QUESTION_SILENT;
+        const struct hl_question *q = &c->questions[i], *other = &c->questions[1 - i];
+        found += q->state == HL_QUESTION_FOUND;
+        open += q->state == HL_QUESTION_OPEN && !is_given_up(q, other);
+        troubled += q->state == HL_QUESTION_REFUSED || q->state == HL_QUESTION_SILENT;
     }
     if (found > 0)
-        return open > faulty ? FOUND_HALF : FOUND;
+        return open > 0 ? FOUND_HALF : FOUND;
     if (open > 0)
         return OPEN;
     return troubled > 0 ? TROUBLE : NONE;

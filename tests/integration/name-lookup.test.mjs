@@ -88,6 +88,8 @@ const CASES = [
         `the first server says ${bad}`, (one, two) => (
             one.set(`first-${bad.toLowerCase()}.test`, bad), two.set(`first-${bad.toLowerCase()}.test`, HERE),
             [`first-${bad.toLowerCase()}.test`, [one, two]])]),
+    ['the first server refuses, and A leads nowhere', (one, two) => (
+        one.set('third.test', 'REFUSED'), two.set('third.test', { A: ['127.0.0.4'], AAAA: { answer: ['::1'], after: 300 } }), ['third.test', [one, two]])],
     ['the first server is silent, and the second fails once', (one, two) => (
         one.set('once.test', 'SILENCE'), two.set('once.test', 'SERVFAIL', HERE), ['once.test', [one, two]])],
     ['the first server is slow, and the second knows less', (one, two) => (
