@@ -1,6 +1,5 @@
-// Memory that fails, at each allocation that a call of each mode makes: nobody but that call notices, nothing that
-// was acknowledged is lost or left standing, and all is well afterwards. CI takes every n-th allocation, from another
-// first one each time; HOOKLINE_TEST_ALLOC_STRIDE=1 takes them all.
+// Memory that fails costs the call that found none: nothing acknowledged is lost, and all is well afterwards.
+// CI takes every n-th allocation, from another first one each time; HOOKLINE_TEST_ALLOC_STRIDE=1 takes them all.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { open, writeFile } from 'node:fs/promises';
