@@ -101,6 +101,8 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
         refuse(run, HL_REFUSAL_KEPT_BODY_TOO_LARGE);
     else if (err == HL_ERR_NOMEM)
         refuse(run, HL_REFUSAL_NO_MEMORY);
+    else if (err == HL_ERR_EXHAUSTED)
+        refuse(run, HL_REFUSAL_NO_DESCRIPTOR);
     else
         refuse(run, HL_REFUSAL_STORE_CLOSED);
 }

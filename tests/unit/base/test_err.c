@@ -15,6 +15,8 @@ Test(err, maps_errno)
 {
     cr_assert_eq(hl_err_from_errno(0), HL_OK);
     cr_assert_eq(hl_err_from_errno(ENOSPC), HL_ERR_FULL);
+    cr_assert_eq(hl_err_from_errno(EMFILE), HL_ERR_EXHAUSTED);
+    cr_assert_eq(hl_err_from_errno(ENFILE), HL_ERR_EXHAUSTED);
     cr_assert_eq(hl_err_from_errno(ENOENT), HL_ERR_NOT_FOUND);
     cr_assert_eq(hl_err_from_errno(ECONNREFUSED), HL_ERR_UNAVAILABLE);
     cr_assert_eq(hl_err_from_errno(EIO), HL_ERR_IO);
