@@ -344,7 +344,8 @@ static void on_body_end(void *owner, struct hl_str trailer)
 {
     struct hl_run *run = owner;
     if (hl_run_is_tunnel(run)) {
-        hl_progress_request(run, HL_REQUEST_SENT);
+        if (run->request != HL_REQUEST_BROKEN)
+            hl_progress_request(run, HL_REQUEST_SENT);
         hl_stream_shutdown(&run->upstream->stream);
         if (run->response == HL_RESPONSE_TUNNEL_HALF)
             hl_respond_end(run, true);

@@ -25,7 +25,7 @@ static const unsigned request_moves[HL_REQUEST_COUNT] = {
     [HL_REQUEST_HELD] = TO(SENDING) | TO(SENT),
     [HL_REQUEST_SENDING] = TO(SENT) | TO(BROKEN) | TO(HELD), /* sent again */
     [HL_REQUEST_SENT] = TO(HELD) | TO(SENDING),              /* sent again; becomes a tunnel */
-    [HL_REQUEST_BROKEN] = TO(SENDING) | TO(SENT), /* becomes a tunnel; a tunnel's caller ends */
+    [HL_REQUEST_BROKEN] = TO(SENDING),                       /* becomes a tunnel */
 };
 #undef TO
 

@@ -440,7 +440,8 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
 
 void hl_respond_close_tunnel(struct hl_run *run)
 {
-    hl_progress_request(run, HL_REQUEST_SENT);
+    if (run->request != HL_REQUEST_BROKEN)
+        hl_progress_request(run, HL_REQUEST_SENT);
     end_tunnel(run, true);
 }
 

@@ -263,8 +263,21 @@ Test(respond, outlives_a_caller_who_ends_a_tunnel_behind_what_the_app_does_not_t
     app_close(app); /* a reset: "yo" was not read */
     caller_say(caller, "more");
     caller_end(caller);
-    UNTIL(run->request == HL_REQUEST_SENT);
+    UNTIL(run->request == HL_REQUEST_BROKEN && run->client->has_ended);
     hl_stream_resume(&run->upstream->stream);
+    UNTIL(run_count() == 0);
+}
+
+Test(respond, ends_a_tunnel_whose_app_took_not_all_when_it_is_told_to)
+{
+    begin_tunnel();
+    caller_say(caller, "yo");
+    UNTIL(run->upstream->stream.written > strlen(APP_GET));
+    hl_stream_pause(&run->upstream->stream);
+    app_close(app);
+    caller_say(caller, "more");
+    UNTIL(run->request == HL_REQUEST_BROKEN);
+    hl_respond_close_tunnel(run);
     UNTIL(run_count() == 0);
 }
 
