@@ -351,3 +351,14 @@ test('a database that was moved without its sequences is mended when a replica c
         [near, far].some(({ log }) => log.find(({ msg }) => msg.includes('numbers of events'))),
     );
 });
+
+test('a server that does not say which one it is will do', async (t) => {
+    const database = await postgres(t);
+    await database.superuser('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
+    const { create, revoke, ask, far } = await locked(t, { database });
+    const account = await create();
+    assert.equal((await ask(account)).status, 200);
+    await revoke(account);
+    await until('the other replica refuses it', async () => (await ask(account)).status === 401);
+    await far.logged(({ msg }) => msg === 'store: the server does not say which one it is');
+});

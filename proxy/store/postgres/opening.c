@@ -25,6 +25,23 @@
 #define MEET_MS 2000
 #define LOOK_MS 50
 
+/* Some who run servers for others let nobody ask: then a failover is noticed by beats that are missing. */
+static enum hl_err know_server(struct hl_pg_store *s, struct hl_pg_session *session)
+{
+    char ignored[HL_PG_WHY_MAX];
+    PGresult *result;
+    enum hl_err err =
+        hl_pg_session_ask(session, "SELECT " HL_PG_SERVER, NULL, &result, ignored, sizeof(ignored));
+    PQclear(result);
+    s->settings.is_nameless = err && session->sqlstate[0];
+    if (!s->settings.is_nameless)
+        return HL_OK;
+    HL_LOG(INFO, "store: the server does not say which one it is",
+        HL_LOG_TEXT("sqlstate", session->sqlstate));
+    hl_pg_texts_fini(&s->texts);
+    return hl_pg_texts_init(&s->texts, &s->settings);
+}
+
 static enum hl_err look_around(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
 {
@@ -35,6 +52,8 @@ static enum hl_err look_around(
         err = hl_pg_meta_share(s, session, why, why_len);
     if (!err && !s->is_guest)
         err = hl_pg_partitions_make(session, (int64_t)s->retention_ms, why, why_len);
+    if (!err)
+        err = know_server(s, session);
     return err ? err : hl_pg_link_prepare(session, &s->texts, why, why_len);
 }
 

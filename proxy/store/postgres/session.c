@@ -142,11 +142,12 @@ enum hl_err hl_pg_qualify(
 {
     enum hl_err err = HL_OK;
     for (const char *at = sql; *at && !err;) {
-        size_t n = strcspn(at, "~");
+        size_t n = strcspn(at, "~`");
+        const char *server = settings->is_nameless ? "'?'" : HL_PG_SERVER;
         err = hl_buf_append(out, at, n);
         at += n;
         if (*at && !err) {
-            err = hl_buf_append_str(out, hl_str_from(settings->schema));
+            err = hl_buf_append_str(out, hl_str_from(*at == '~' ? settings->schema : server));
             at++;
         }
     }

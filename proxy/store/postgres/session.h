@@ -22,12 +22,20 @@ struct hl_pg_params;
 
 struct hl_pg_settings {
     const char *url;
-    char schema[80]; /* quoted as an identifier */
-    char name[160];  /* application_name */
-    bool is_unsafe;  /* a server that may forget what it committed will do */
-    bool prepares;   /* prepared statements are kept by the connection */
-    uint64_t ttl_ms; /* HOOKLINE_REPLICA_TTL */
+    char schema[80];  /* quoted as an identifier */
+    char name[160];   /* application_name */
+    bool is_unsafe;   /* a server that may forget what it committed will do */
+    bool prepares;    /* prepared statements are kept by the connection */
+    uint64_t ttl_ms;  /* HOOKLINE_REPLICA_TTL */
+    bool is_nameless; /* the server does not say which one it is */
 };
+
+/* Which server it is: its system identifier, and its timeline. Until the first checkpoint after a promotion only the
+ * end of recovery has the new one. */
+#define HL_PG_SERVER                                                                               \
+    "(SELECT c.system_identifier::text || '/' || greatest((SELECT timeline_id FROM"                \
+    " pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))"    \
+    " FROM pg_control_system() c)"
 
 /* `url` is borrowed from the config. */
 void hl_pg_settings_init(struct hl_pg_settings *settings, const struct hl_config *config);
@@ -92,7 +100,7 @@ void hl_pg_first_line(char *why, size_t why_len, const char *text);
 /* Whether a state of the server's says that it would be the same another time. */
 bool hl_pg_sqlstate_is_definite(const char *sqlstate);
 
-/* `sql` with the schema in place of each `~`, appended to `out`. HL_ERR_NOMEM. */
+/* `sql` with the schema in place of each '~', and HL_PG_SERVER of each '`', appended to `out`. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_pg_qualify(
     const struct hl_pg_settings *settings, const char *sql, struct hl_buf *out);
 

@@ -53,12 +53,8 @@ enum hl_pg_code {
  * for each one that the replica had since the last vacuum: 5,000 were read for an end. */
 #define HL_PG_MINE "t.node_id IS NOT DISTINCT FROM $1::uuid"
 
-/* Which database this is: the server's system identifier, its timeline, the table of events. Until the first
- * checkpoint after a promotion only the end of recovery has the new timeline. */
-#define HL_PG_ERA                                                                                  \
-    "(SELECT c.system_identifier::text || '/' || greatest((SELECT timeline_id FROM"                \
-    " pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()))"    \
-    " || '/' || '~.event'::regclass::oid FROM pg_control_system() c)"
+/* Which database this is: HL_PG_SERVER of session.h, and the table of events. */
+#define HL_PG_ERA "(` || '/' || '~.event'::regclass::oid)"
 #define HL_PG_MS(at) "(extract(epoch FROM " at ") * 1000)::bigint"
 /* The last number that was given to an event. */
 #define HL_PG_LAST_EVENT                                                                           \
