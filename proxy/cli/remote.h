@@ -3,6 +3,8 @@
 #ifndef HL_CLI_REMOTE_H
 #define HL_CLI_REMOTE_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 struct hl_buf;
