@@ -15,6 +15,7 @@
 
 #define ROOM_US      50000u
 #define SURVEY_US    200000u
+#define TRIM_US      1000000u
 #define QUIET_US     100000u
 #define DOUBT_US     60000000u   /* a clock that is not believed is looked at again then */
 #define NOTE_US      3600000000u /* much less than the jump that is not believed */
@@ -223,6 +224,14 @@ void hl_maintenance_note_commit(struct hl_engine *e, uint64_t began_us)
         e->driver->wants_purge ? 0 : sooner(e->purge_us, now_us + (uint64_t)e->keep_ms * 1000);
 }
 
+/* As far as is known: with those that go on; and some have ended, which can make room. */
+static bool are_streams_over(const struct hl_engine *e)
+{
+    uint64_t ended = hl_counter_get(&e->gauges.stream_bytes);
+    return ended > 0 &&
+           ended + hl_driver_live_streams(e->driver) > hl_counter_get(&e->gauges.max_stream_bytes);
+}
+
 static void survey(struct hl_engine *e)
 {
     struct hl_survey now;
@@ -239,6 +248,8 @@ static void survey(struct hl_engine *e)
     hl_counter_set(&e->gauges.shed_bodies, now.shed_bodies);
     hl_counter_set(&e->gauges.swept_files, now.swept_files);
     e->survey_us = HL_NEVER;
+    if (are_streams_over(e)) /* what grew meanwhile was compared with an older figure */
+        atomic_store(&e->wants_trim, true);
 }
 
 void hl_maintenance_show_all(struct hl_engine *e)
@@ -390,13 +401,19 @@ static void settle(struct hl_engine *e, uint64_t now_us, bool is_idle)
         e->settle_us = has_more ? now_us + QUIET_US : HL_NEVER;
 }
 
-/* What it frees is seen in the gauges at the next survey, and asked for again until then. */
+/* Not at once: one that grows too long to be kept at all is no reason to give others up. */
 static void heed_trim(struct hl_engine *e, uint64_t now_us)
 {
-    if (now_us < e->trim_us || !atomic_exchange(&e->wants_trim, false))
+    if (!atomic_load(&e->wants_trim))
         return;
-    e->purge_us = now_us;
-    e->trim_us = now_us + 2 * SURVEY_US;
+    if (e->trim_us == 0)
+        e->trim_us = now_us + TRIM_US;
+    if (now_us < e->trim_us)
+        return;
+    atomic_store(&e->wants_trim, false);
+    e->trim_us = 0;
+    if (are_streams_over(e))
+        e->purge_us = now_us;
 }
 
 void hl_maintenance_tend(struct hl_engine *e, bool is_idle)
