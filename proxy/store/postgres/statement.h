@@ -54,7 +54,7 @@ enum hl_pg_code {
 #define HL_PG_MINE "t.node_id IS NOT DISTINCT FROM $1::uuid"
 
 /* Which database this is: HL_PG_SERVER of session.h, and the table of events. */
-#define HL_PG_ERA "(` || '/' || '~.event'::regclass::oid)"
+#define HL_PG_ERA    "(` || '/' || '~.event'::regclass::oid)"
 #define HL_PG_MS(at) "(extract(epoch FROM " at ") * 1000)::bigint"
 /* The last number that was given to an event. */
 #define HL_PG_LAST_EVENT                                                                           \
@@ -189,6 +189,8 @@ enum hl_pg_code {
 
 /* Since when a pending delivery waits: until it ends done_ms says when it was redelivered. */
 #define HL_PG_SINCE "coalesce(done_ms, created_ms)"
+/* When it ended, by which it is kept: never before its run, though the clock was set back meanwhile. */
+#define HL_PG_DONE_MS(delivery) "greatest(" HL_PG_NOW_MS ", " delivery ".created_ms)"
 
 /* What is said of a destination: of `l` (lane). */
 #define HL_PG_LANE_COLUMNS                                                                         \
@@ -659,7 +661,7 @@ enum hl_pg_code {
         " heals AS (DELETE FROM ~.failing f USING judged j WHERE f.lane = j.lane"                  \
         " AND j.verdict <> 3 AND j.health <> 2 AND (j.http_status > 0 OR j.health = 1)),"          \
         " noted AS (UPDATE ~.delivery d SET state = coalesce(j.final, d.state), n = d.n -"         \
-        " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_NOW_MS        \
+        " j.is_unsent::integer, done_ms = CASE WHEN j.final IS NOT NULL THEN " HL_PG_DONE_MS("d")  \
         " ELSE d.done_ms END"                                                                      \
         " FROM judged j WHERE d.delivery_id = j.delivery_id),"                                     \
         " closed AS (UPDATE ~.attempt a SET started_ms = j.started_ms, ended_ms = j.ended_ms,"     \
@@ -729,7 +731,7 @@ enum hl_pg_code {
         " JOIN ~.delivery d ON d.delivery_id = i.delivery_id AND d.state = 0 AND d.round <= i.round" \
         " FOR UPDATE OF d), over AS (DELETE FROM ~.delivery_ticket t USING held h"                 \
         " WHERE t.delivery_id = h.delivery_id), noted AS (UPDATE ~.delivery d SET state = h.state," \
-        " round = h.round, n = h.n, done_ms = " HL_PG_NOW_MS " FROM held h"                        \
+        " round = h.round, n = h.n, done_ms = " HL_PG_DONE_MS("d") " FROM held h"                   \
         " WHERE d.delivery_id = h.delivery_id),"                                                   \
         " closed AS (INSERT INTO ~.attempt AS a (delivery_id, round, n, started_ms, ended_ms, verdict," \
         " http_status) SELECT delivery_id, round, n, started_ms, ended_ms, verdict, http_status"   \
@@ -785,7 +787,7 @@ enum hl_pg_code {
         " lost AS (UPDATE ~.attempt a SET ended_ms = " HL_PG_NOW_MS ", verdict = 4 FROM held h" \
         " WHERE a.delivery_id = h.delivery_id AND a.round = h.round AND a.n = h.n"                 \
         " AND a.verdict IS NULL),"                                                                 \
-        " letters AS (UPDATE ~.delivery y SET state = 2, done_ms = " HL_PG_NOW_MS " FROM held h"   \
+        " letters AS (UPDATE ~.delivery y SET state = 2, done_ms = " HL_PG_DONE_MS("y") " FROM held h" \
         " WHERE y.delivery_id = h.delivery_id AND h.is_last),"                                     \
         " over AS (DELETE FROM ~.delivery_ticket t USING held h"                                   \
         " WHERE t.delivery_id = h.delivery_id AND h.is_last),"                                     \
