@@ -1,4 +1,3 @@
-#include "config/config.h"
 #include "config/replica.h"
 
 #include <criterion/criterion.h>
