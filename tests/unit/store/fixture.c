@@ -83,6 +83,8 @@ static void choose_schema(struct fixture *f)
     f->config.postgres_prepare = true;
     f->config.replica = HL_STR("test");
     f->config.replica_ttl_ms = 60 * 1000;
+    /* Of an hour the upkeep would make 50 partitions of each table beside the test, of four days three. */
+    f->config.retention_ms = INT64_C(4) * 24 * 3600 * 1000;
     f->config.key = HL_STR("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
 }
 
