@@ -133,8 +133,7 @@ const FIXED = {
         ['http/event_id.h', 'HL_EVENT_ID_MAX'],
     ],
     '`Access-Control-Request-Headers`': [['http/cors.c', 'ECHO_MAX']],
-    'a token': [
-        ['auth/jwt.h', 'HL_JWT_MAX'],
+    'a token’s `kid`': [
         ['auth/jwt.h', 'HL_JWT_KID_MAX'],
         ['auth/claims.h', 'HL_SUBJECT_MAX'],
         ['auth/jwt.h', 'HL_JWT_SIGNATURE_MAX'],

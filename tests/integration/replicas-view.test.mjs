@@ -157,7 +157,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('DROP TABLE ~.stream');
     await all.rows('DROP FUNCTION ~.escaped_size');
     await all.rows('DROP INDEX ~.run_stream');
-    await all.rows('ALTER TABLE ~.node DROP COLUMN app_at');
+    await all.rows('ALTER TABLE ~.node DROP COLUMN app_at, DROP COLUMN session');
     await all.rows('DROP TABLE ~.tally, ~.tally_source');
     await all.rows('DROP FUNCTION ~.add_up');
     await all.rows(`DELETE FROM ~.meta WHERE k = 'counted_ms'`);

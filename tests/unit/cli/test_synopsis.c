@@ -115,5 +115,5 @@ Test(synopsis, has_the_words_that_an_option_takes_as_they_stand)
     cr_assert_str_eq(words_of("--name"), "");
     cr_assert_str_eq(words_of("--json"), "");
     cr_assert_str_eq(words_of("--reason"), " app_error timeout upstream_unreachable upstream_reset "
-                                           "bad_response interrupted expired");
+                                           "bad_response interrupted expired response_not_kept");
 }
