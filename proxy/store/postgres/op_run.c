@@ -293,6 +293,9 @@ static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg
 {
     (void)s;
     op->number = hl_pg_int(row); /* whether a delivery begins */
+    bool is_cancelled = hl_pg_int(row);
+    if (op->rc == HL_OK && is_cancelled)
+        hl_outcome_cancel(&((struct hl_finish *)op->m)->outcome);
 }
 
 static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)

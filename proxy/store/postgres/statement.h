@@ -484,7 +484,8 @@ enum hl_pg_code {
         " $18::bigint AS max_attempts FROM input i JOIN gone g ON g.run_id = i.run_id), " HL_PG_END \
         " SELECT i.ord, CASE WHEN g.run_id IS NOT NULL THEN 0 WHEN r.run_id IS NULL THEN 4"        \
         " WHEN r.state >= 2 AND r.epoch = i.epoch AND r.node_id = $1::uuid THEN 6 ELSE 3 END,"     \
-        " r.has_webhook FROM input i LEFT JOIN gone g ON g.run_id = i.run_id"                      \
+        " r.has_webhook, coalesce(g.is_cancel_wished, r.state = 4, false)"                          \
+        " FROM input i LEFT JOIN gone g ON g.run_id = i.run_id"                                    \
         " LEFT JOIN ~.run r ON r.run_id = i.run_id")                                               \
     /* $1 me, $6 attempts of a delivery */                                                         \
     /* $1 me, $6 attempts of a delivery; a retry has waited $8 ms when it is due, $9 is its entry */ \
