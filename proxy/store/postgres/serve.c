@@ -236,10 +236,9 @@ uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
 static void put_off(
     struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id *id, enum hl_err why)
 {
-    if (why == HL_ERR_NOMEM || why == HL_ERR_EXHAUSTED) { /* which nothing is wrong with */
-        s->has_strays = s->has_stray_leases = true;
+    /* Nothing is wrong with it: the next beat gives it back, not before there may be some again. */
+    if (why == HL_ERR_NOMEM || why == HL_ERR_EXHAUSTED)
         return;
-    }
     HL_LOG(ERROR,
         query == HL_PG_DO_RUN_PUT_OFF ? "store: a queued run's request cannot be read; put off"
                                       : "store: a webhook's records cannot be read; put off",
@@ -283,7 +282,7 @@ static void on_run_body(void *self, enum hl_err rc)
     } else {
         if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch)) {
             hl_pg_bodies_drop(s, &claimed->run_id);
-            s->has_strays = true;
+            s->has_strays |= !rc || rc == HL_ERR_CANCELLED;
         }
         hl_credit_put_back(&s->workers, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
