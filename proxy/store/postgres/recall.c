@@ -156,7 +156,7 @@ static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
         err = hl_buf_append_str(&e->finish.log, hl_buf_str(&f->log));
     e->op = (struct hl_pg_op){.m = &e->finish.m,
         .how = op->how,
-        .posted_ms = op->posted_ms,
+        .posted_ms = hl_clock_mono_ms(), /* it may have waited for the database for long */
         .posted_ahead_ms = op->posted_ahead_ms,
         .delivery_id = op->delivery_id};
     e->as = s->node_id;
@@ -195,8 +195,10 @@ static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
         w->ref = *(const struct hl_run_ref *)op->m;
     else
         w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
-    w->op = (struct hl_pg_op){
-        .m = &w->ref.m, .how = op->how, .posted_ms = op->posted_ms, .delivery_id = op->delivery_id};
+    w->op = (struct hl_pg_op){.m = &w->ref.m,
+        .how = op->how,
+        .posted_ms = hl_clock_mono_ms(),
+        .delivery_id = op->delivery_id};
     w->revoked_ms = hl_clock_wall_ms();
     s->recall.n_words++;
     hl_list_push_back(&s->recall.words, &w->node);
@@ -212,7 +214,8 @@ void hl_pg_recall_note(struct hl_pg_store *s, const struct hl_pg_op *op)
         note_delivery(s, op);
     else if (op->how == &hl_pg_op_cancel || op->how == &hl_pg_op_account_revoke)
         note_word(s, op);
-    forget_old(&s->recall, hl_clock_mono_ms());
+    if (!s->recall.is_due) /* what is to be told is walked over */
+        forget_old(&s->recall, hl_clock_mono_ms());
 }
 
 /* --- telling -------------------------------------------------------------------------------- */
@@ -225,7 +228,6 @@ void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
     r->until_ms = hl_clock_mono_ms() + s->settings.ttl_ms;
     r->calm_ms = 0;
     hl_counter_add(&s->gauges.turns, 1);
-    forget_old(r, hl_clock_mono_ms());
 }
 
 static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
