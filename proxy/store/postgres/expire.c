@@ -72,7 +72,8 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
 /* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_expire_due_ms(const struct hl_pg_store *s)
 {
-    if (!s->is_joined || !hl_pg_link_is_up(&s->writer) || s->is_expiring)
+    bool is_held = s->is_expiring || s->recall.waits; /* others may know that it has begun */
+    if (!s->is_joined || !hl_pg_link_is_up(&s->writer) || is_held)
         return UINT64_MAX;
     return s->expire_ms;
 }
