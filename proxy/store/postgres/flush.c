@@ -198,7 +198,8 @@ static void end_op(struct hl_pg_store *s, struct hl_pg_op *op)
 static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     hl_pg_op_clear_busy(s, op);
-    hl_pg_recall_note(s, op);
+    if (!op->asks_again)
+        hl_pg_recall_note(s, op);
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {
