@@ -206,16 +206,19 @@ static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_
         e->held.retry_us = began_us + hl_maintenance_pause(e);
 }
 
-/* What may be refused does not wait behind what may not. */
+/* What may be refused does not wait behind what may not. Nothing of it was tried: where the store has failed it is
+ * as if it had come after that. */
 static void refuse_waiting(struct hl_engine *e, enum hl_err why)
 {
+    bool has_failed = why == HL_ERR_IO || why == HL_ERR_CORRUPT;
+    enum hl_err rc = has_failed ? HL_ERR_UNAVAILABLE : why;
     struct hl_msg *msg = e->first, *next;
     e->first = e->last = NULL;
     for (; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
         if (hl_batch_refuses(m, why))
-            reply(e, m, hl_operation_weigh(m), why);
+            reply(e, m, hl_operation_weigh(m), rc);
         else
             append(e, msg);
     }

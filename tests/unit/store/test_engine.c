@@ -341,9 +341,14 @@ Test(engine, what_came_with_a_batch_that_failed_for_good_is_refused)
     s.post_at = 1;
     s.post = post_many;
     start();
-    for (int i = 0; i < MANY; i++)
-        cr_assert_eq(await(HL_STORE_ACCEPT), HL_ERR_IO, "the %d-th", i);
+    int tried = 0;
+    for (int i = 0; i < MANY; i++) {
+        enum hl_err rc = await(HL_STORE_ACCEPT);
+        tried += rc == HL_ERR_IO;
+        cr_assert(rc == HL_ERR_IO || rc == HL_ERR_UNAVAILABLE, "the %d-th: %d", i, rc);
+    }
     stop();
+    cr_assert(tried > 0 && tried < MANY, "%d may have been stored: those of the batch", tried);
     cr_assert_eq(s.begun, 2, "nothing is written any more");
 }
 
@@ -360,7 +365,7 @@ Test(engine, nothing_is_written_after_making_room_has_failed_for_good)
         rc = await(HL_STORE_ACCEPT);
     } while (rc == HL_OK); /* the last look is good for a moment */
     stop();
-    cr_assert_eq(rc, HL_ERR_IO);
+    cr_assert_eq(rc, HL_ERR_UNAVAILABLE, "it was not tried");
     cr_assert_eq(s.sheds, 1);
     cr_assert_eq(s.begun_before, s.begun, "%u more", s.begun - s.begun_before);
 }
