@@ -75,7 +75,7 @@ static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
     if (!is_worker && credit->n == 0)
         hl_credit_withdraw(book, credit->m.reply_to);
     hl_credit_add(book, credit);
-    if (!hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_link_is_up(&s->writer) || s->recall.waits)
         hl_credit_return_unused(&s->workers);
     else if (is_worker && !s->is_claiming && !s->claims_more)
         hl_credit_return_unused(&s->workers);

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/claim.h"
+#include "store/credit.h"
 #include "store/lease.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/op.h"
@@ -228,6 +229,7 @@ void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
     r->until_ms = hl_clock_mono_ms() + s->settings.ttl_ms;
     r->calm_ms = 0;
     hl_counter_add(&s->gauges.turns, 1);
+    hl_credit_return_unused(&s->workers); /* slots of the app, which are of no use meanwhile */
 }
 
 static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
