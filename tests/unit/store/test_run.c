@@ -272,7 +272,10 @@ STORE_TEST(i11_cancel_that_was_accepted_holds_whatever_end_was_on_its_way)
     struct hl_id *ids[] = {&recorded, &claimed};
     for (size_t i = 0; i < HL_ARRAY_LEN(ids); i++) {
         cr_assert_eq(cancel_run(f, ids[i]), HL_OK);
-        cr_assert_eq(finish_run(f, ids[i], 1, "done"), HL_OK);
+        struct hl_finish *finish = make_finish(ids[i], 1, "done");
+        cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
+        cr_assert_eq(finish->outcome.state, HL_RUN_CANCELLED, "who ended it is told");
+        hl_finish_free(finish);
         cr_assert_eq(state_of(f, ids[i]), HL_RUN_CANCELLED);
         free(party_wait(&f->worker, HL_STORE_CANCEL_RUN));
         give_lease_credit(f, 1);
