@@ -45,11 +45,11 @@ static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_c
 
 /* --- filling -------------------------------------------------------------------------------- */
 
-/* Not yet: something else on the same run, delivery or key is under way, or this replica does not know
- * its new id. */
+/* Not yet: something else on the same run, delivery or key is under way, or this replica has not
+ * joined anew. */
 static bool must_wait(const struct hl_pg_store *s, const struct hl_pg_op *op)
 {
-    return hl_pg_op_is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->node_id));
+    return hl_pg_op_is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->session));
 }
 
 /* There is room for it in the transaction. */

@@ -199,12 +199,17 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     struct hl_str era = hl_pg_str(&row);
     hl_pg_era_watch(s, era, hl_pg_int(&row));
     s->era.beat_ms = hl_pg_int(&row);
-    if (!s->era.has_turned) /* another database is told what ended here, first */
-        s->has_strays = s->has_stray_leases = true;
+    bool is_session = hl_pg_int(&row), has_claims = hl_pg_int(&row), has_leases = hl_pg_int(&row);
+    if (!s->era.has_turned) { /* another database is told what ended here, first */
+        s->has_strays |= has_claims;
+        s->has_stray_leases |= has_leases;
+    }
     bool has_gap = now_ms - s->last_beat_ms > s->settings.ttl_ms / 3;
     if (s->beats_since_ms == 0 || was_expired || has_gap)
         s->beats_since_ms = now_ms;
     s->last_beat_ms = now_ms;
+    if (!is_session && !s->era.has_turned) /* an earlier connection's join came after this one's */
+        hl_pg_node_join(s);
 }
 
 static void beat(struct hl_pg_store *s)
@@ -215,6 +220,7 @@ static void beat(struct hl_pg_store *s)
     hl_pg_add_id(&s->params, &s->node_id);
     hl_pg_add_int(&s->params, (int64_t)s->settings.ttl_ms);
     hl_pg_add_int(&s->params, atomic_load(&s->base.takes_calls));
+    hl_pg_add_id(&s->params, &s->session);
     hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
     s->beat_sent_ms = hl_clock_mono_ms();
     s->is_beating = hl_pg_errand_send(e);

@@ -36,8 +36,9 @@ struct hl_pg_op {
         uint64_t again_ms;
         bool is_stripped;
     } refused;       /* refusal.c */
-    struct hl_id as; /* a record: the replica that it was sent as */
-    bool was_dead;   /* and that counts as dead: it is sent again when this one has another id */
+    struct hl_id as; /* a record: the session that it was sent in */
+    bool
+        was_dead; /* and that was not the replica's, or it counts as dead: it is sent again in another one */
     struct hl_id
         delivery_id; /* of the delivery that its end begins: the same each time it is sent */
 

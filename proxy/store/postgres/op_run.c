@@ -137,7 +137,7 @@ static void bind_accept(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        ops[i]->as = s->node_id;
+        ops[i]->as = s->session;
     hl_pg_add_id(p, &s->node_id);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
@@ -177,7 +177,7 @@ static void bind_accept(
     hl_pg_add_id(p, &s->session);
 }
 
-/* A record that is to be sent again found this replica dead: the next beat notices that too. */
+/* A record that is to be sent again found this replica dead, or another session of it: the next beat notices that too. */
 static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
 {
     hl_pg_id(row, &op->other);

@@ -745,11 +745,14 @@ enum hl_pg_code {
         " beat_at, app_at, expires_at, session) VALUES ($1::uuid, $2::text, $3::text, $4::text,"   \
         " $6::bytea, now(), now(), 'epoch', now() + $5::bigint * interval '1 ms', $7::uuid)"       \
         " ON CONFLICT (node_id) DO UPDATE SET session = excluded.session")                         \
-    /* $1 me, $2 lifetime in ms, $3 1: my app takes calls. No row: this replica is dead */         \
+    /* $1 me, $2 lifetime in ms, $3 1: my app takes calls, $4 this session. No row: this replica is dead. Whether it */ \
+    /* is this session that may claim, and whether any claim is this replica's, of a run and of a delivery */ \
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
         " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
         " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now(), " HL_PG_ERA ", "     \
-        HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at"))                                          \
+        HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at") ", coalesce(n.session = $4::uuid, false)," \
+        " EXISTS (SELECT FROM ~.ticket WHERE node_id = $1::uuid AND is_async),"                    \
+        " EXISTS (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid)")                                          \
     /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass. What it could not end is */ \
     /* whoever's that comes next: -infinity, it has left */                                        \
     X(NODE_LEAVE, "WITH gone AS (DELETE FROM ~.node WHERE node_id = $1::uuid AND NOT EXISTS"       \
