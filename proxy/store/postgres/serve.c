@@ -197,13 +197,20 @@ static bool wants_hints(const struct hl_pg_store *s)
     return s->workers.n > 0;
 }
 
+/* Nothing has come for long, and nobody has said that something has: the peek says whether there is anything to claim. */
+static bool is_idle(const struct hl_pg_store *s)
+{
+    return s->poll_wait_ms >= POLL_MAX_MS && s->poll_ms != s->notify.looked_ms;
+}
+
 void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
 {
     bool is_due = now_ms >= s->poll_ms;
     bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
+    bool may_claim = s->claims_more || accepts || (is_due && !is_idle(s));
     if (atomic_load(&s->is_stopping) || s->recall.waits)
         return;
-    if (s->workers.total > 0 && !s->is_claiming && (s->claims_more || is_due || accepts))
+    if (s->workers.total > 0 && !s->is_claiming && may_claim)
         ask_runs(s, f);
     if (s->senders.total > 0 && !s->is_leasing &&
         (s->leases_more || is_due || now_ms >= s->wake_ms)) {
