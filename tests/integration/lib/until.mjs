@@ -38,7 +38,10 @@ export async function within(what, promise, timeout = 20_000) {
 export function write(socket, bytes) {
     return new Promise((resolve) => {
         if (socket.destroyed || socket.write(bytes)) return void resolve();
-        socket.once('drain', resolve);
-        socket.once('close', resolve);
+        const go = () => {
+            socket.off('drain', go).off('close', go);
+            resolve();
+        };
+        socket.on('drain', go).on('close', go);
     });
 }
