@@ -1,42 +1,52 @@
 #!/bin/bash
-# Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, checks who
-# calls whom, runs the unit tests and the integration tests: these on Debian's own Node, and those of real clients once more
-# on this machine's if that is another one. The last line is "N passed, N failed"; the exit status says the same.
+# Runs the tests on a Debian 12 machine: installs what is missing, builds with AddressSanitizer and UBSan, then runs side by
+# side the check of who calls whom, the unit tests and the integration tests (these on Debian's own Node), and says where
+# the time went. The last line is "N passed, N failed"; the exit status says the same.
 #
 #   tests/run.sh                          everything
+#   tests/run.sh quick                    unit tests, and each mode of the program once: before a commit
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
-#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path; with
-#                                         words on Debian's Node alone
+#   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path
 #   tests/run.sh --help
 #
-# Variables: JOBS (integration test files at once, default 3); HOOKLINE_TEST_…, see tests/integration/README.md.
+# Variables: JOBS (tests/schedule.mjs); HOOKLINE_TEST_ALL_NODES=1 (integration tests of clients and servers once more on
+# this machine's own Node, if that is another one: before a release); HOOKLINE_TEST_…, see tests/integration/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build-sanitize
 passed=0 failed=0
+stages=()
+programs=() files=()
 
 # Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
-packages=(build-essential cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
+packages=(build-essential cmake ninja-build mold pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
     libpq-dev libjansson-dev libcriterion-dev node-llhttp sqlite3 postgresql-15 pgbouncer python3-dev python3-dbg ca-certificates
     python3-fastapi python3-uvicorn python3-websockets python3-flask python3-gunicorn iproute2)
+
+# The smoke tests of `quick`: a file for each mode, what it needs beside that, and the papers.
+quick=(sync async streaming webhook-envelope websocket fields function-c config-check citations coverage refusals)
 
 main() {
     local part=${1-all}
     [ $# -eq 0 ] || shift
     case $part in
     -h | --help) usage; exit 0 ;;
-    all | unit | integration) ;;
-    *) usage >&2; exit 2 ;;
+    all | quick) [ $# -eq 0 ] || refuse "\"tests/run.sh ${part/all/}\" takes nothing after it, and got \"$*\"" ;;
+    unit | integration) ;;
+    *) refuse "\"$part\" is none of: quick, unit, integration" ;;
     esac
-    trap 'echo "$passed passed, $failed failed"' EXIT
+    choose "$part" "$@"
+    trap finish EXIT
+    trap 'exit 130' INT TERM HUP
 
     step "Packages" install_packages
+    refuse_leftovers
+    choose_scratch
     step "Build" build_all
-    step "PostgreSQL" start_postgres
-    [ "$part" = integration ] || check_structure
-    [ "$part" = integration ] || run_unit "$@"
-    [ "$part" = unit ] || run_integration "$@"
+    step "Preparations" prepare
+    stage_tests tests/debian-node.sh
+    [ "$part" != all ] || [ -z "${HOOKLINE_TEST_ALL_NODES-}" ] || again_on_own_node
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 }
 
@@ -44,9 +54,50 @@ usage() {
     sed -n '2,/^set/{/^#/!d;s/^# \{0,1\}//;p}' tests/run.sh
 }
 
+refuse() {
+    echo "tests/run.sh: $1 (tests/run.sh --help)" >&2
+    exit 2
+}
+
+# choose PART WORD…: `programs` and `files`.
+choose() {
+    local part=$1 word folders=(tests/unit/*/) all=(tests/integration/{,http/}*.test.mjs) found
+    shift
+    folders=("${folders[@]#tests/unit/}") && folders=("${folders[@]%/}" conversations)
+    case $part in
+    all) programs=("${folders[@]}") files=("${all[@]}") ;;
+    quick) programs=("${folders[@]}") files=("${quick[@]/%/.test.mjs}") && files=("${files[@]/#/tests/integration/}") ;;
+    unit)
+        for word in "$@"; do
+            [[ " ${folders[*]} " == *" $word "* ]] || refuse "there are no unit tests \"$word\", only: ${folders[*]}"
+        done
+        programs=("$@")
+        [ $# -gt 0 ] || programs=("${folders[@]}")
+        ;;
+    integration)
+        [ $# -gt 0 ] || files=("${all[@]}")
+        for word in "$@"; do
+            mapfile -t found < <(printf '%s\n' "${all[@]}" | grep -- "^tests/integration/.*$word")
+            [ ${#found[@]} -gt 0 ] || refuse "no file of tests/integration has \"$word\" in its name"
+            files+=("${found[@]}")
+        done
+        ;;
+    esac
+}
+
+# The table of stages, and the last line.
+finish() {
+    local stage
+    [ ${#stages[@]} -eq 0 ] || printf '\nStages:\n'
+    for stage in "${stages[@]}"; do
+        printf '%7s s  %s\n' "${stage%% *}" "${stage#* }"
+    done
+    echo "$passed passed, $failed failed"
+}
+
 # step NAME COMMAND…: nothing can follow when it fails.
 step() {
-    local name=$1
+    local name=$1 began=$SECONDS
     shift
     printf '\n== %s\n' "$name"
     if ! "$@"; then
@@ -54,105 +105,129 @@ step() {
         failed=$((failed + 1))
         exit 1
     fi
+    stages+=("$((SECONDS - began)) $name")
 }
 
 install_packages() {
     local missing=() package sudo=''
     [ -e /usr/bin/node ] || packages+=(nodejs)
     command -v npm >/dev/null || packages+=(npm)
-    [ "$part" = unit ] || packages+=(chromium curl) # shows the dashboard; the pages' examples
+    [ ${#files[@]} -eq 0 ] || packages+=(chromium curl) # shows the dashboard; the pages' examples
     for package in "${packages[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     echo "installing ${missing[*]}"
-    [ "$(id -u)" = 0 ] || sudo=sudo
-    $sudo apt-get update -qq && without_cluster \
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || { echo "they need root: run this once as root, or install sudo" >&2; return 1; }
+        sudo=sudo
+    fi
+    $sudo apt-get update -qq && without_services \
         $sudo env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+        apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+        { echo "apt-get cannot install them: is there a network? (${missing[*]})" >&2; return 1; }
 }
 
-# Where PostgreSQL's server is new, its package would make a cluster and start it.
-without_cluster() {
-    local settings=/etc/postgresql-common/createcluster.d/hookline-tests.conf status=0
-    if [[ " ${missing[*]} " != *' postgresql-15 '* ]]; then
-        "$@"
-        return
+# Where the packages of servers are new they would start them, PostgreSQL's with a cluster of its own: nothing is to run
+# on this machine that the tests do not start.
+without_services() {
+    local cluster=/etc/postgresql-common/createcluster.d/hookline-tests.conf policy=/usr/sbin/policy-rc.d status=0 mine=()
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null && $sudo chmod 755 "$policy" && mine+=("$policy")
     fi
-    $sudo mkdir -p "${settings%/*}"
-    $sudo tee "$settings" >/dev/null <<<'create_main_cluster = false'
+    if [[ " ${missing[*]} " == *' postgresql-15 '* ]]; then
+        $sudo mkdir -p "${cluster%/*}" && $sudo tee "$cluster" >/dev/null <<<'create_main_cluster = false' && mine+=("$cluster")
+    fi
     "$@" || status=$?
-    $sudo rm "$settings"
+    [ ${#mine[@]} -eq 0 ] || $sudo rm -f "${mine[@]}"
     return $status
 }
 
-# One server for all tests; it goes when this script does.
-start_postgres() {
-    [ -z "${HOOKLINE_TEST_POSTGRES-}" ] || return 0
-    coproc SERVER { exec tests/postgres/cluster.sh; }
-    read -r HOOKLINE_TEST_POSTGRES _ <&"${SERVER[0]}" && export HOOKLINE_TEST_POSTGRES
+# Processes of a run that was killed hold ports, and the binary that is built now.
+refuse_leftovers() {
+    local found
+    found=$(pgrep -f "^$PWD/$build/" | tr '\n' ' ') || return 0
+    echo "tests/run.sh: programs of an earlier run are still there; end them: kill $found" >&2
+    failed=1
+    exit 1
+}
+
+# Data directories and PostgreSQL's clusters: in memory where there is room, for they are synced all the time.
+choose_scratch() {
+    local free
+    [ -z "${TMPDIR-}" ] && free=$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1) || return 0
+    [ "$free" -lt $((6 * 1024 * 1024)) ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 }
 
 build_all() {
+    local launcher='' linker=''
+    ! command -v ccache >/dev/null || launcher=ccache
+    ! command -v mold >/dev/null || linker=-fuse-ld=mold
+    local targets=(all)
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address -DHOOKLINE_CRASH_POINTS=ON \
-        >/dev/null && ninja -C "$build"
+        -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_EXE_LINKER_FLAGS="$linker" >/dev/null || return 1
+    [ ${#files[@]} -gt 0 ] || [ ${#programs[@]} -eq 0 ] || mapfile -t targets < <(targets_of "${programs[@]}")
+    ninja -C "$build" "${targets[@]}"
+}
+
+targets_of() {
+    local program
+    for program in "$@"; do
+        [ "$program" = conversations ] && echo "$program" || echo "test_$program"
+    done
+}
+
+# What the tests need beside the build, at once: Debian's Node, npm's packages, one PostgreSQL for all.
+prepare() {
+    local jobs=() job
+    if [ ${#files[@]} -gt 0 ]; then
+        npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error &
+        jobs+=($!)
+    fi
+    tests/debian-node.sh node --version >/dev/null &
+    jobs+=($!)
+    start_postgres || return 1
+    for job in "${jobs[@]}"; do
+        wait "$job" || return 1
+    done
+}
+
+# It goes when this script does.
+start_postgres() {
+    [ -z "${HOOKLINE_TEST_POSTGRES-}" ] || return 0
+    coproc SERVER { exec tests/postgres/cluster.sh; }
+    read -r HOOKLINE_TEST_POSTGRES _ <&"${SERVER[0]}" && export HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_KEEP_SCHEMAS=1
+}
+
+# stage_tests WRAPPER: the wrapper decides which `node` it is, for all that the tests start as well.
+stage_tests() {
+    local began=$SECONDS sum=$build/test-logs/sum
+    printf '\n== Tests\n'
+    check_structure
+    rm -f "$sum"
+    HOOKLINE_BIN=$PWD/$build/hookline "$@" node tests/schedule.mjs "$build" "${programs[@]}" "${files[@]}" || true
+    if [[ $(cat "$sum" 2>/dev/null) =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+    else
+        failed=$((failed + 1)) # it did not come to its end
+    fi
+    stages+=("$((SECONDS - began)) Tests")
 }
 
 # One test: no circle of calls among the files of a folder, and no folder calls a later one.
 check_structure() {
-    printf '\n== Structure\n'
+    [ ${#programs[@]} -gt 0 ] && [ -e "$build/hookline" ] || return 0
     if node tests/structure/graph.mjs "$build"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
-# run_unit FOLDER…: each folder's tests are one program; its own count of cases is what counts here.
-run_unit() {
-    local log=$build/unit.log selection=()
-    [ $# -eq 0 ] || selection=(-R "^($(IFS='|' && echo "$*"))\$")
-    printf '\n== Unit tests\n'
-    # Programs side by side, each one's cases in turn: criterion leaks a little when it runs cases side by side.
-    CRITERION_JOBS=1 ctest --test-dir "$build" -j "$(nproc)" --no-tests=error --verbose "${selection[@]}" \
-        >"$log" 2>&1 || true
-    grep -E '\[(FAIL|----|====)\]|Sanitizer|runtime error|\*\*\*|No tests|setup or teardown' "$log" || true
-    read -r good bad < <(count_unit "$log")
-    passed=$((passed + good)) failed=$((failed + bad))
-    [ "$bad" -eq 0 ] || echo "all of their output: $log"
-}
-
-# Criterion: "3: [====] Synthesis: Tested: 41 | Passing: 41 | Failing: 0 | Crashing: 0". A program without that line is one
-# test; one that fails although its cases all passed (a leak at its end) is a failure more, as is a case that passed and
-# then crashed in what ends it, of which criterion only warns.
-count_unit() {
-    awk '
-        /Synthesis: Tested:/ { split($0, f, /[:|]/); good += f[6]; bad += f[8] + f[10]; has[f[1]] = 1; failures[f[1]] = f[8] + f[10] }
-        /^ *[0-9]+\/[0-9]+ Test +#[0-9]+:/ {
-            match($0, /#[0-9]+/); n = substr($0, RSTART + 1, RLENGTH - 1)
-            if (/ Passed /) { if (!has[n]) good++ } else if (!failures[n]) bad++
-        }
-        /No tests were found|ed during its setup or teardown/ { bad++ }
-        END { print good + 0, bad + 0 }' "$1"
-}
-
-run_integration() {
-    local files=() word versions=()
-    printf '\n== Integration tests\n'
-    if [ $# -eq 0 ]; then
-        files=(tests/integration/{,http/}*.test.mjs)
-    else
-        for word in "$@"; do
-            mapfile -t -O "${#files[@]}" files < <(
-                printf '%s\n' tests/integration/{,http/}*.test.mjs | grep -- "^tests/integration/.*$word"
-            )
-        done
-    fi
-    [ ${#files[@]} -gt 0 ] || step "find test files named like: $*" false
-    step "npm ci" npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error
-    step "Debian's Node" tests/debian-node.sh node --version
-    run_files tests/debian-node.sh "${files[@]}"
+again_on_own_node() {
+    local versions
     mapfile -t versions < <(node --version && tests/debian-node.sh node --version)
-    [ $# -eq 0 ] && [ "${versions[0]}" != "${versions[1]}" ] || return 0
+    [ "${versions[0]}" != "${versions[1]}" ] || return 0
     mapfile -t files < <(of_clients "${files[@]}")
-    printf '\n== Integration tests of clients and servers once more, on Node %s\n' "${versions[0]}"
-    run_files env "${files[@]}"
+    programs=()
+    printf '\n== Tests of clients and servers once more, on Node %s\n' "${versions[0]}"
+    stage_tests env
 }
 
 # of_clients FILE…: those in which a package of npm or Node's own fetch speaks with hookline, and the ones of HTTP. What
@@ -160,23 +235,6 @@ run_integration() {
 of_clients() {
     printf '%s\n' "$@" | grep -vE "/(dashboard|http)" | xargs grep -lP "from '(?!node:|\.)|\bfetch\("
     printf '%s\n' "$@" | grep /http/
-}
-
-# run_files WRAPPER FILE…: the wrapper decides which `node` it is, for all that the tests start as well.
-run_files() {
-    local wrapper=$1 tap=$PWD/$build/integration.tap
-    shift
-    rm -f "$tap"
-    HOOKLINE_BIN=$PWD/$build/hookline timeout --kill-after=10 40m "$wrapper" node --test --test-concurrency="${JOBS:-3}" \
-        --test-reporter=spec --test-reporter-destination=stdout --test-reporter=tap --test-reporter-destination="$tap" \
-        "$@" || true
-    passed=$((passed + $(count_tap pass)))
-    failed=$((failed + $(count_tap fail) + $(count_tap cancelled)))
-    grep -qs '^# pass' "$tap" || failed=$((failed + 1)) # it did not come to its end
-}
-
-count_tap() {
-    sed -n "s/^# $1 \([0-9]*\)\$/\1/p" "$tap" 2>/dev/null | tail -n 1 | grep . || echo 0
 }
 
 main "$@"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A PostgreSQL server for tests, with a cluster of its own that is gone when they are: in a new directory below /tmp,
+# A PostgreSQL server for tests, with a cluster of its own that is gone when they are: in a new directory below $TMPDIR or /tmp,
 # on a free port of 127.0.0.1 and a unix socket in that directory, as a user without rights, with fsync on.
 #
 #   tests/postgres/cluster.sh [NAME=VALUE…]    with these settings in its postgresql.conf
@@ -67,7 +67,7 @@ find_binaries() {
 
 # The server refuses to be root's.
 make_directory() {
-    directory=$(mktemp -d /tmp/hookline-postgres-XXXXXX)
+    directory=$(mktemp -d "${TMPDIR:-/tmp}/hookline-postgres-XXXXXX")
     [ "$(id -u)" = 0 ] || return 0
     local user=postgres
     id "$user" >/dev/null 2>&1 || user=nobody

@@ -2,8 +2,8 @@
 import { test as nodeTest } from 'node:test';
 import { within } from './until.mjs';
 
-/** How long after its last test a file may live, ms: what tests started is ended by then (cleanup.mjs). */
-const REST = 60_000;
+/** How long a file may live after its last test, and the end of what that started (cleanup.mjs), ms. */
+const REST = 5_000;
 
 const reports = new WeakMap();
 let waiting = 0; // tests that have not ended
@@ -28,7 +28,9 @@ export function test(name, ...rest) {
             for (const report of reports.get(t) ?? []) t.diagnostic(report());
             throw error;
         } finally {
-            if (--waiting === 0) watchdog = setTimeout(giveUp, REST).unref();
+            t.after(() => {
+                if (--waiting === 0) watchdog = setTimeout(giveUp, REST).unref();
+            });
         }
     });
 }

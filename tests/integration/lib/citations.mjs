@@ -16,7 +16,7 @@ const CITED_FILE = new RegExp(
 const EXAMPLES = new Set([
     ...['app.py', 'main.py', 'server.js', 'demo.c'],
     ...['node.js', 'Node.js', 'a.b.c'],
-    ...['corpus/', 'regression/', 'bodies/', 'build-bench/', 'build-sanitize/', 'build/'],
+    ...['corpus/', 'regression/', 'bodies/', 'build-bench/', 'build-sanitize/', 'build-sanitize/test-logs/', 'build/'],
 ]);
 // What a path may be relative to: the includes' folders, and where tests and pages stand.
 const ROOTS = [
