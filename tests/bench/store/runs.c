@@ -10,6 +10,12 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "config/config.h"
+#include "store/accept.h"
+#include "store/claim.h"
+#include "store/lane.h"
+#include "store/lease.h"
+#include "store/store.h"
 
 #define HEAD_SIZE 100 /* of an enqueue's payload; the rest is the body */
 
