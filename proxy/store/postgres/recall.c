@@ -29,6 +29,7 @@
 #define WORDS_MAX  1024       /* cancels and revocations */
 #define STEP       256
 #define LOOK_MS    250
+#define AGAIN_MS   250
 #define CALM_MS    1000 /* what those who came last have told is seen by then */
 
 /* A run that ended. */
@@ -282,6 +283,12 @@ static void say_told(const struct hl_pg_recall *r)
 
 static void tell_next(struct hl_pg_store *s);
 
+/* All of it: that a part is told twice changes nothing. */
+static void tell_again(struct hl_pg_store *s)
+{
+    s->arrival_ms = hl_clock_mono_ms() + AGAIN_MS;
+}
+
 /* A refusal is logged with its statement; what was not told runs again. */
 static void on_rest_told(struct hl_pg_store *s, const PGresult *result)
 {
@@ -300,8 +307,10 @@ static void tell_rest(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_rest_told);
     struct hl_pg_params *p = &s->params;
     const struct hl_id_map *live = &s->live.epochs;
-    if (!e)
+    if (!e) {
+        tell_again(s);
         return;
+    }
     add_settled(s, e);
     add_words(s, e);
     hl_pg_add_id(p, &s->node_id);
@@ -340,8 +349,10 @@ static void tell_runs(struct hl_pg_store *s, struct hl_pg_op *ops[], size_t n)
 {
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_runs_told);
     struct hl_pg_params *p = &s->params;
-    if (!e)
+    if (!e) {
+        tell_again(s);
         return;
+    }
     hl_pg_add_id(p, &s->node_id);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &((struct hl_finish *)ops[i]->m)->run_id));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ((struct hl_finish *)ops[i]->m)->epoch));
