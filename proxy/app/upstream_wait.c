@@ -154,7 +154,7 @@ static bool attempt(struct hl_upstream_wait *wait, const struct hl_host_address 
     int rc = u ? 0 : UV_ENOMEM;
     wait->tried |= address->mark;
     if (u && pool->url->is_unix)
-        hl_stream_connect_unix(&u->stream, pool->url->path);
+        rc = hl_stream_connect_unix(&u->stream, pool->url->path);
     else if (u)
         rc = hl_stream_connect_tcp(&u->stream, (const struct sockaddr *)&address->socket);
     if (rc != 0) {
