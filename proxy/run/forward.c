@@ -317,6 +317,13 @@ static enum hl_err write_chunk(struct hl_run *run, struct hl_str data)
     return hl_stream_write(to, runs->scratch, n + 2);
 }
 
+/* From the latest part of the request on; one that has come and is held has a bound of its own. */
+static void await_head(struct hl_run *run)
+{
+    if (!hl_run_stream_holds_head(run))
+        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
+}
+
 static void on_body(void *owner, struct hl_str data)
 {
     struct hl_run *run = owner;
@@ -335,7 +342,7 @@ static void on_body(void *owner, struct hl_str data)
     else if (err != HL_OK)
         stop_sending(run);
     else if (run->response == HL_RESPONSE_HEAD)
-        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
+        await_head(run);
     else if (run->response == HL_RESPONSE_TUNNEL_HALF)
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->body_timeout_ms);
 }
@@ -369,7 +376,7 @@ static void on_body_end(void *owner, struct hl_str trailer)
     else
         stop_sending(run);
     if (run->response == HL_RESPONSE_HEAD)
-        hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
+        await_head(run);
 }
 
 static bool is_source_blocked(void *owner)
