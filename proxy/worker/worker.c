@@ -454,6 +454,7 @@ void hl_worker_free(struct hl_worker *w)
             on_message(w, msg);
     }
     hl_dispatch_forget(&w->runs);
+    hl_follow_unguard(&w->desk); /* one that never ran, too */
     hl_follow_desk_fini(&w->desk);
     uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);
