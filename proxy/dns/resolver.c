@@ -71,6 +71,7 @@ enum hl_err hl_resolver_begin(
     uint64_t now_ms = hl_clock_mono_ms();
     lookup->why = NULL;
     lookup->n = 0;
+    lookup->behind[0] = '\0';
     lookup->due_ms = now_ms;
     hl_resolv_conf_read(&conf);
     bool is_name = name.n > 0 && !is_number(name);
@@ -82,6 +83,8 @@ enum hl_err hl_resolver_begin(
         lookup->walk = hl_walk_new(&conf, name, now_ms, limit_ms);
         if (!lookup->walk)
             return HL_ERR_NOMEM;
+        if (has_files && conf.is_dns_first && name.n < sizeof(lookup->behind))
+            hl_str_put_cut(lookup->behind, sizeof(lookup->behind), name);
     } else if (lookup->n == 0) {
         lookup->why = no_such_name;
     }
@@ -182,6 +185,13 @@ static void read_sockets(struct hl_resolver *r)
     r->n = 0;
 }
 
+/* What no server has may be in a file behind them. */
+static void find_behind(struct hl_lookup *lookup)
+{
+    if (lookup->behind[0] && find_in_files(lookup, hl_str_from(lookup->behind)))
+        lookup->why = NULL;
+}
+
 /* False: it goes on. */
 static bool has_ended(struct hl_lookup *lookup, uint64_t now_ms)
 {
@@ -197,6 +207,8 @@ static bool has_ended(struct hl_lookup *lookup, uint64_t now_ms)
     memcpy(lookup->addresses, end.addresses, end.n * sizeof(*end.addresses));
     lookup->n = end.n;
     lookup->why = end.why;
+    if (lookup->n == 0)
+        find_behind(lookup);
     return true;
 }
 

@@ -27,6 +27,7 @@ struct hl_lookup {
     /* private */
     struct hl_list node;
     struct hl_walk *walk; /* NULL: it was found in a file, or not at all */
+    char behind[256];     /* the name, where files stand behind the servers; else empty */
     uint64_t due_ms;      /* monotonic */
     bool is_under_way;
 };

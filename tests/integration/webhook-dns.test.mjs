@@ -127,6 +127,23 @@ test('a name with a blocked address is refused for good, whichever it is', async
     s.untouched();
 });
 
+test('what no server has is found in /etc/hosts, where nsswitch.conf names the files behind the servers', async (t) => {
+    const s = await open(t);
+    if (!s) return;
+    s.dns.set('*', 'NXDOMAIN');
+    s.dns.set('both.test', ['127.0.0.2']);
+    await s.dns.putBehind('127.0.0.2 inside.test\n127.0.0.1 both.test blocked.test\n');
+    for (const name of ['inside', 'both']) {
+        await s.send(`${name}.test`, `/${name}`);
+        await s.delivered(s.good, `/${name}`);
+    }
+    const id = await s.send('blocked.test');
+    await s.dead(1);
+    const of = await s.attempts();
+    assert.match(of(id)[0].error, /^blocked_address/);
+    s.untouched();
+});
+
 test('a name is a name in any spelling, and so are numbers that are not an address', async (t) => {
     const s = await open(t);
     if (!s) return;

@@ -1,5 +1,5 @@
 // dns.mjs - a DNS server whose answers a test decides, and surroundings in which the binary asks no other:
-// a mount namespace with resolv.conf and nsswitch.conf of its own. It listens on port 53, for a resolver
+// a mount namespace with resolv.conf, nsswitch.conf and hosts of its own. It listens on port 53, for a resolver
 // asks nowhere else, by UDP and TCP, of an address of 127/8 that is drawn at random.
 import { execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -17,7 +17,8 @@ const SILENCE = 'SILENCE';
 const LAME = 'LAME';
 const FLAGS = { answered: 0x8180, lame: 0x8100, truncated: 0x0200 };
 const MOUNTS =
-    'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && shift 2 && exec "$@"';
+    'mount --bind "$1" /etc/resolv.conf && mount --bind "$2" /etc/nsswitch.conf && mount --bind "$3" /etc/hosts && ' +
+    'shift 3 && exec "$@"';
 
 /** What is no answer to a question, though it looks like one. */
 const NOISE = {
@@ -100,6 +101,12 @@ export class DnsServer {
     /** From now on that is the surroundings' resolv.conf. */
     async write(resolvConf) {
         await writeFile(this.#surroundings.resolv, resolvConf);
+    }
+
+    /** From now on the surroundings' /etc/hosts is that, and is asked behind the servers. */
+    async putBehind(hosts) {
+        await writeFile(this.#surroundings.hosts, hosts);
+        await writeFile(this.#surroundings.nsswitch, 'hosts: dns files\n');
     }
 
     /** How often the name was looked up. */
@@ -233,8 +240,10 @@ async function surround(t, content) {
     const resolv = join(directory, 'resolv.conf');
     const nsswitch = join(directory, 'nsswitch.conf');
     await writeFile(resolv, content, { mode: 0o644 });
+    const hosts = join(directory, 'hosts');
     await writeFile(nsswitch, 'hosts: dns\n', { mode: 0o644 });
-    const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch];
+    await writeFile(hosts, '', { mode: 0o644 });
+    const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch, hosts];
     await promisify(execFile)(prefix[0], [...prefix.slice(1), 'true']);
-    return { resolv, prefix, command: [...prefix, BINARY] };
+    return { resolv, nsswitch, hosts, prefix, command: [...prefix, BINARY] };
 }
