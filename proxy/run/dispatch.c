@@ -180,7 +180,9 @@ static void start(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_
     hl_progress_record(run, HL_RECORD_OPEN);
     hl_run_stream_begin(run, claimed->events);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
-    if (is_too_late)
+    if (claimed->is_cancelled)
+        hl_ending_cancel(run);
+    else if (is_too_late)
         end_unreached(run);
     else
         begin(run);
@@ -197,6 +199,15 @@ void hl_dispatch_end_turn(struct hl_runs *runs)
     hl_demand_renew(runs);
 }
 
+/* One that waits for memory ends as cancelled where it would have begun. */
+static void cancel_put_off(struct hl_runs *runs, const struct hl_id *id)
+{
+    for (struct hl_msg *msg = runs->dispatch.put_off; msg; msg = msg->next) {
+        struct hl_claimed *claimed = HL_CONTAINER_OF(msg, struct hl_claimed, msg);
+        claimed->is_cancelled |= hl_id_eq(&claimed->run_id, id);
+    }
+}
+
 static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
 {
     HL_LIST_EACH_SAFE (node, &runs->list) {
@@ -209,6 +220,7 @@ static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
         hl_ending_cancel(run);
         return;
     }
+    cancel_put_off(runs, id);
 }
 
 /* ---- the app takes no calls, or the worker stops ---- */

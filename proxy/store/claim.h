@@ -52,6 +52,7 @@ struct hl_claimed {
     uint32_t epoch;
     uint32_t attempt; /* from 1 */
     bool has_webhook;
+    bool is_cancelled; /* by its worker's word: before it began */
     int64_t created_ms;
     uint64_t timeout_ms;   /* as accepted */
     uint32_t max_attempts; /* likewise */

@@ -70,7 +70,7 @@ static void tell(uint32_t type)
     hl_dispatch_on_message(&runs, &m->msg);
 }
 
-static void claim(uint8_t n)
+static struct hl_claimed *make_claim(uint8_t n)
 {
     static const char head[] = "POST /run HTTP/1.1\r\nHost: h\r\n";
     char *room;
@@ -80,7 +80,28 @@ static void claim(uint8_t n)
     c->epoch = c->attempt = 1;
     c->head = hl_store_message_copy(&room, HL_STR("POST /run HTTP/1.1\r\nHost: h\r\n"));
     c->body = (struct hl_body){.where = HL_BODY_NONE};
-    hl_dispatch_on_message(&runs, &c->msg);
+    return c;
+}
+
+static void claim(uint8_t n)
+{
+    hl_dispatch_on_message(&runs, &make_claim(n)->msg);
+}
+
+static void cancel(uint8_t n)
+{
+    struct hl_cancel_run *order = calloc(1, sizeof(*order));
+    order->msg.type = HL_STORE_CANCEL_RUN;
+    order->run_id = (struct hl_id){{n}};
+    hl_dispatch_on_message(&runs, &order->msg);
+}
+
+static void assert_cancelled(uint8_t n)
+{
+    struct hl_finish *f = HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m);
+    cr_assert_eq(f->run_id.b[0], n);
+    cr_assert_eq(f->outcome.state, HL_RUN_CANCELLED);
+    free(f);
 }
 
 static struct hl_run *find(uint8_t n)
@@ -303,14 +324,23 @@ Test(dispatch, ends_a_claimed_run_that_is_cancelled)
     start(4);
     claim(1);
     claim(2);
-    struct hl_cancel_run *cancel = calloc(1, sizeof(*cancel));
-    cancel->msg.type = HL_STORE_CANCEL_RUN;
-    cancel->run_id = (struct hl_id){{2}};
-    hl_dispatch_on_message(&runs, &cancel->msg);
-    struct hl_finish *f = HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m);
-    cr_assert_eq(f->run_id.b[0], 2);
-    cr_assert_eq(f->outcome.state, HL_RUN_CANCELLED);
-    free(f);
+    cancel(2);
+    assert_cancelled(2);
+    cr_assert_not(hl_run_has_ended(find(1)));
+}
+
+Test(dispatch, ends_what_was_cancelled_while_it_waited_for_memory)
+{
+    struct hl_claimed *first = make_claim(1), *second = make_claim(2);
+    start(4);
+    first->msg.next = &second->msg;
+    runs.dispatch.put_off = &first->msg;
+    runs.dispatch.running = 2;
+    runs.dispatch.credit = 2;
+    cancel(2);
+    cr_assert_eq(fake_store.count, 0);
+    runs.dispatch.again.on_fire(&runs.dispatch.again);
+    assert_cancelled(2);
     cr_assert_not(hl_run_has_ended(find(1)));
 }
 
@@ -318,10 +348,7 @@ Test(dispatch, knows_nothing_of_a_cancelled_run_that_it_does_not_have)
 {
     start(4);
     claim(1);
-    struct hl_cancel_run *cancel = calloc(1, sizeof(*cancel));
-    cancel->msg.type = HL_STORE_CANCEL_RUN;
-    cancel->run_id = (struct hl_id){{9}};
-    hl_dispatch_on_message(&runs, &cancel->msg);
+    cancel(9);
     cr_assert_eq(fake_store.count, 0);
 }
 
