@@ -138,7 +138,7 @@ static bool write_other(struct hl_str element, void *arg)
     if (element.n == 0 || is_ours(element, NULL))
         return false;
     if (others->has_begun)
-        HL_WRITE(others->w, ", ");
+        HL_WRITE(others->w, ",");
     else
         HL_WRITE(others->w, "Prefer: ");
     hl_write_str(others->w, element);

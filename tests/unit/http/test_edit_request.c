@@ -290,9 +290,11 @@ Test(edit_request, preferences_that_are_ours_are_taken_off_and_others_go_on)
     cr_expect_str_eq(preferences_of("Prefer: , wait,\r\n"), "");
     cr_expect_str_eq(preferences_of("Prefer: return=minimal;x, wait=5\r\nprefer: a=\"b, "
                                     "wait=1\\\"\", respond-async, c\r\n"),
-        "Prefer: return=minimal;x, a=\"b, wait=1\\\"\", c");
+        "Prefer: return=minimal;x,a=\"b, wait=1\\\"\",c");
     cr_expect_str_eq(preferences_of("Prefer: waiting=1, respond-asynchronously\r\n"),
-        "Prefer: waiting=1, respond-asynchronously");
+        "Prefer: waiting=1,respond-asynchronously");
+    cr_expect_str_eq(
+        preferences_of("Prefer:wait,a,b,c\r\n"), "Prefer: a,b,c", "no longer than it was");
     cr_expect_str_eq(preferences_of("Prefer: wait=1, a\r\nConnection: prefer\r\n"), "");
 }
 
