@@ -185,8 +185,8 @@ static bool read_cursor(const json_t *value, struct hl_redeliver *r)
     const char *text = json_is_string(value) ? json_string_value(value) : "";
     char *dot;
     r->mark.app_id = strtoll(text, &dot, 10);
-    return *text >= '0' && *text <= '9' && *dot == '.' &&
-           hl_id_parse(hl_str_from(dot + 1), &r->mark.after);
+    return strlen(text) == json_string_length(value) && *text >= '0' && *text <= '9' &&
+           *dot == '.' && hl_id_parse(hl_str_from(dot + 1), &r->mark.after);
 }
 
 /* Why the body is not {"state","since"}, or these with "cursor"; NONE: it is, and `*r` is filled. */

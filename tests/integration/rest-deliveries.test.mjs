@@ -145,6 +145,7 @@ test('all dead ones since a time are sent again', async (t) => {
         [{ state: 'dead', since: 0, all: true }, /these two members/],
         [{ state: 'dead', since: 0, cursor: '0' }, /member cursor/],
         [{ state: 'dead', since: 0, cursor: `-1.${NIL}` }, /member cursor/],
+        [{ state: 'dead', since: 0, cursor: `0.${NIL}\0` }, /member cursor/],
     ])
         assertRefused(await redeliver(body), 400, pattern);
 });
