@@ -179,7 +179,7 @@ test('what hookline honours of Prefer never reaches the app; what it does not, a
     assert.equal(await seen({ prefer: 'wait=20' }), '');
     assert.equal(await seen({ prefer: 'wait=5', accept: 'text/event-stream' }), '');
     assert.equal(await seen({ prefer: 'wait=never, return=minimal' }), 'return=minimal');
-    assert.equal(await seen({ prefer: ['handling=strict', 'respond-async, return=minimal'] }), 'handling=strict, return=minimal');
+    assert.equal(await seen({ prefer: ['handling=strict', 'respond-async, return=minimal'] }), 'handling=strict,return=minimal');
     assert.equal(await seen({ prefer: ['a="wait=1,  b"', 'c'] }), 'a="wait=1,  b" | c', 'not a byte is changed where none is ours');
     assert.equal(await seen({ prefer: 'respond-async, wait=1' }, { path: '/elsewhere' }), 'respond-async, wait=1');
 });
