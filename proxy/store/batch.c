@@ -135,6 +135,7 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
     enum hl_err err = begin(b);
     if (err)
         return err;
+    hl_operation_restore(op);
     return operation->apply ? operation->apply(b, op) : HL_ERR_INVALID;
 }
 

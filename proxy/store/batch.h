@@ -20,13 +20,15 @@ struct hl_batch_op {
     struct hl_store_msg *m;
     size_t weight; /* as it was posted */
     enum hl_err rc;
-    bool is_held;          /* not decided: there was no space even for this */
-    bool has_more;         /* REDELIVER: goes on in a later batch */
-    bool is_running;       /* CANCEL: the worker is to be told */
-    bool is_parked;        /* OUTCOME */
-    struct hl_id existing; /* ACCEPT, EXISTS */
-    int64_t revoked_ms;    /* REVOKE_ACCOUNT */
-    uint64_t count;        /* REDELIVER: before this batch */
+    bool is_held;            /* not decided: there was no space even for this */
+    bool has_more;           /* REDELIVER: goes on in a later batch */
+    bool is_running;         /* CANCEL: the worker is to be told */
+    bool is_parked;          /* OUTCOME */
+    struct hl_id existing;   /* ACCEPT, EXISTS */
+    enum hl_run_state state; /* FINISH: as its worker said, as is `reason` */
+    enum hl_run_reason reason;
+    int64_t revoked_ms; /* REVOKE_ACCOUNT */
+    uint64_t count;     /* REDELIVER: before this batch */
     struct hl_redeliver_mark mark;
 };
 

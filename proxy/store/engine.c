@@ -196,8 +196,10 @@ static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_
 {
     struct hl_batch *b = &e->batch;
     for (size_t i = 0; i < b->n_ops; i++)
-        if (b->ops[i].is_held)
+        if (b->ops[i].is_held) {
+            hl_operation_restore(&b->ops[i]);
             hl_held_add(&e->held, b->ops[i].m, b->ops[i].weight);
+        }
     if (why == HL_ERR_UNAVAILABLE)
         take_held(e);
     else if (!e->held.first)

@@ -56,6 +56,19 @@ static size_t weigh_keep_stream(const struct hl_store_msg *m)
     return sizeof(struct hl_keep_stream) + ((const struct hl_keep_stream *)m)->bytes.n;
 }
 
+static void keep_finish(struct hl_batch_op *op)
+{
+    op->state = ((struct hl_finish *)op->m)->outcome.state;
+    op->reason = ((struct hl_finish *)op->m)->outcome.reason;
+}
+
+/* A cancel that held in a transaction which was lost does not hold. */
+static void restore_finish(struct hl_batch_op *op)
+{
+    ((struct hl_finish *)op->m)->outcome.state = op->state;
+    ((struct hl_finish *)op->m)->outcome.reason = op->reason;
+}
+
 static enum hl_err finish(struct hl_batch *b, struct hl_batch_op *op)
 {
     return b->driver->vt->finish(b->driver, (struct hl_finish *)op->m);
@@ -141,12 +154,16 @@ static void keep_redeliver(struct hl_batch_op *op)
     op->mark = ((struct hl_redeliver *)op->m)->mark;
 }
 
+static void restore_redeliver(struct hl_batch_op *op)
+{
+    ((struct hl_redeliver *)op->m)->count = op->count;
+    ((struct hl_redeliver *)op->m)->mark = op->mark;
+}
+
 static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
 {
     struct hl_redeliver *r = (struct hl_redeliver *)op->m;
     bool is_done = true;
-    r->count = op->count;
-    r->mark = op->mark;
     uint64_t room = hl_lanes_room_for_old(&b->driver->backlog->lanes);
     uint64_t left = HL_REDELIVER_MAX - r->count < room ? HL_REDELIVER_MAX - r->count : room;
     unsigned step = left < REDELIVER_STEP ? (unsigned)left : REDELIVER_STEP;
@@ -256,13 +273,19 @@ static const struct hl_operation operations[] = {
         .weigh = weigh_accept,
         .apply = record,
         .note = note_record},
-    [HL_STORE_FINISH] = {.weigh = weigh_finish, .apply = finish, .note = note_finish},
+    [HL_STORE_FINISH] = {.weigh = weigh_finish,
+        .keep = keep_finish,
+        .restore = restore_finish,
+        .apply = finish,
+        .note = note_finish},
     [HL_STORE_RELEASE] = {.apply = release, .note = note_release},
     [HL_STORE_CANCEL] = {.apply = cancel, .note = note_cancel},
 
     [HL_STORE_ATTEMPT] = {.apply = attempt, .clear = clear_attempt},
     [HL_STORE_OUTCOME] = {.weigh = weigh_outcome, .apply = outcome, .fill = fill_outcome},
-    [HL_STORE_REDELIVER] = {.keep = keep_redeliver, .apply = redeliver},
+    [HL_STORE_REDELIVER] = {.keep = keep_redeliver,
+        .restore = restore_redeliver,
+        .apply = redeliver},
 
     /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */
     [HL_STORE_GET_RUN] = {.is_question = true, .apply = answer},
@@ -303,6 +326,12 @@ static const struct hl_operation operations[] = {
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)
 {
     return m->msg.type < HL_ARRAY_LEN(operations) ? &operations[m->msg.type] : &none;
+}
+
+void hl_operation_restore(struct hl_batch_op *op)
+{
+    if (hl_operation_of(op->m)->restore)
+        hl_operation_of(op->m)->restore(op);
 }
 
 bool hl_operation_gives_up(const struct hl_store_msg *m)

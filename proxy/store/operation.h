@@ -23,6 +23,8 @@ struct hl_operation {
     size_t (*weigh)(const struct hl_store_msg *m); /* NULL: as an outcome */
     /* Before its first try: what each try must begin with. May be NULL. */
     void (*keep)(struct hl_batch_op *op);
+    /* That again, into the message: before each try, and where it is to be tried later. May be NULL. */
+    void (*restore)(struct hl_batch_op *op);
     /* Inside a transaction, and again if that is rolled back. NULL: nothing that a batch has. */
     enum hl_err (*apply)(struct hl_batch *b, struct hl_batch_op *op);
     /* After the commit, if it is OK: who has which run now. May be NULL. */
@@ -35,6 +37,9 @@ struct hl_operation {
 
 /* Never NULL: the row of what is not a request is empty. */
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m);
+
+/* What a try that left no trace has written into the message is undone. */
+void hl_operation_restore(struct hl_batch_op *op);
 
 /* Whoever asked waits for the answer, and can ask again: it does not wait for as long as a server is gone. */
 bool hl_operation_gives_up(const struct hl_store_msg *m);

@@ -299,6 +299,31 @@ static void hold_at_next_sync(bool is_held)
     fault_vfs_await();
 }
 
+Test(fault, end_holds_as_it_was_said_where_the_commit_of_its_cancel_failed)
+{
+    struct hl_id running;
+    cr_assert_eq(record_run(&f, (struct run_spec){0}, &running), HL_OK);
+    settle(&f);
+    hold_at_next_sync(false);
+    struct hl_run_ref cancel = {
+        .m.msg.type = HL_STORE_CANCEL, .m.reply_to = &f.asker.box, .run_id = running};
+    struct hl_finish *finish = make_finish(&running, 1, "done");
+    finish->m.reply_to = &f.worker.box;
+    cr_assert_eq(hl_store_post(f.store, &cancel.m), HL_OK);
+    cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
+    fault_vfs_fail_after(2, SQLITE_IOERR_WRITE); /* the sync that is held is the first */
+    fault_vfs_release();
+    cr_assert_eq(party_wait(&f.asker, HL_STORE_CANCEL), &cancel);
+    cr_assert_eq(cancel.m.rc, HL_ERR_IO);
+    await_failing(1);
+    fault_vfs_fail_after(0, 0);
+    cr_assert_eq(party_wait(&f.worker, HL_STORE_FINISH), finish);
+    cr_assert_eq(finish->m.rc, HL_OK);
+    cr_assert_eq(finish->outcome.state, HL_RUN_SUCCESS);
+    hl_finish_free(finish);
+    cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
+}
+
 /* All of so many queued runs are claimed, and the store's thread is held since. */
 static void claim_and_hold(unsigned n, struct hl_claimed *claimed[])
 {
