@@ -93,7 +93,7 @@ function integration(path) {
  * is a case that passed and then crashed in what ends it, of which criterion only warns.
  */
 function readCriterion({ text, status }) {
-    const tests = [...text.matchAll(/^\[(PASS|FAIL)\] (\S+)(?:: \((\d+\.\d+)s\))?/gm)]
+    const tests = [...text.matchAll(/^\[(PASS|FAIL)\] (\S+?)(?:: \((\d+\.\d+)s\))?$/gm)]
         .map(([, , name, seconds]) => ({ name, ms: 1000 * Number(seconds ?? 0) }));
     const sum = /Synthesis: .*Tested: .*Passing: .*?(\d+).*Failing: .*?(\d+).*Crashing: .*?(\d+)/.exec(plain(text));
     if (!sum) return { tests, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 };
