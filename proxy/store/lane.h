@@ -4,6 +4,7 @@
 #define HL_STORE_LANE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/id.h"
@@ -51,6 +52,12 @@ static inline struct hl_id hl_lane_key(uint64_t name)
     struct hl_id key = {{0}};
     memcpy(key.b + 8, &name, sizeof(name));
     return key;
+}
+
+/* What one destination may have of HOOKLINE_MAX_PENDING_DELIVERIES, and what is redelivered may fill (contract 5). */
+static inline uint64_t hl_lane_half(uint64_t max_pending)
+{
+    return max_pending > 1 ? max_pending / 2 : 1;
 }
 
 #endif

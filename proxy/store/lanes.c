@@ -44,7 +44,7 @@ static uint64_t sum(const struct hl_lane_counts *n)
 
 static uint64_t most_of_a_lane(const struct hl_lanes *all)
 {
-    return all->max_pending > 1 ? all->max_pending / 2 : 1;
+    return hl_lane_half(all->max_pending);
 }
 
 /* One that finds no room is not refused: all of them together are, soon. */
@@ -174,12 +174,6 @@ void hl_lanes_rollback(struct hl_lanes *all)
 bool hl_lanes_have_room(const struct hl_lanes *all)
 {
     return all->now.pending < all->max_pending;
-}
-
-uint64_t hl_lanes_room_for_old(const struct hl_lanes *all)
-{
-    uint64_t half = most_of_a_lane(all);
-    return all->now.pending < half ? half - all->now.pending : 0;
 }
 
 bool hl_lanes_has_its_share(const struct hl_lanes *all, uint64_t name)

@@ -89,8 +89,6 @@ void hl_lanes_rollback(struct hl_lanes *all);
 
 /* Whether one more is within the limit of all; whether a lane has as many as one may have. */
 bool hl_lanes_have_room(const struct hl_lanes *all);
-/* How many that have ended may be made anew: the other half is for new ones. */
-uint64_t hl_lanes_room_for_old(const struct hl_lanes *all);
 bool hl_lanes_has_its_share(const struct hl_lanes *all, uint64_t lane);
 
 /* A run with a webhook was accepted, or recorded; `lane` is where that goes. HL_ERR_NOMEM, as below: nothing

@@ -84,4 +84,12 @@ struct hl_redeliver {
     bool has_more; /* reply: there may be more behind the mark */
 };
 
+/* How many more it may take where so many are pending. */
+static inline uint64_t hl_redeliver_room(
+    const struct hl_redeliver *r, uint64_t max_pending, uint64_t pending)
+{
+    uint64_t half = hl_lane_half(max_pending), room = pending < half ? half - pending : 0;
+    return HL_REDELIVER_MAX - r->count < room ? HL_REDELIVER_MAX - r->count : room;
+}
+
 #endif

@@ -164,8 +164,8 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
 {
     struct hl_redeliver *r = (struct hl_redeliver *)op->m;
     bool is_done = true;
-    uint64_t room = hl_lanes_room_for_old(&b->driver->backlog->lanes);
-    uint64_t left = HL_REDELIVER_MAX - r->count < room ? HL_REDELIVER_MAX - r->count : room;
+    const struct hl_lanes *lanes = &b->driver->backlog->lanes;
+    uint64_t left = hl_redeliver_room(r, lanes->max_pending, lanes->now.pending);
     unsigned step = left < REDELIVER_STEP ? (unsigned)left : REDELIVER_STEP;
     enum hl_err rc = b->driver->vt->redeliver(b->driver, r, step, b->now_ms, &is_done);
     r->has_more = !is_done;

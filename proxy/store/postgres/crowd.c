@@ -33,7 +33,7 @@ static void clear(struct hl_pg_crowd *c)
 void hl_pg_crowd_init(struct hl_pg_crowd *c, uint32_t max_pending)
 {
     hl_id_map_init(&c->lanes);
-    c->half = max_pending > 1 ? max_pending / 2 : 1;
+    c->half = hl_lane_half(max_pending);
 }
 
 void hl_pg_crowd_fini(struct hl_pg_crowd *c)

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "store/gauges.h"
+#include "store/lease.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
@@ -197,18 +198,10 @@ static void bind_one(
     hl_pg_add_kept_since(s, p);
 }
 
-/* As far as is known: new ones have the other half. */
-static uint64_t room_for_old(const struct hl_pg_store *s)
-{
-    uint64_t half = s->max_pending > 1 ? s->max_pending / 2 : 1;
-    uint64_t pending = hl_counter_get(&s->gauges.pending_deliveries);
-    return pending < half ? half - pending : 0;
-}
-
+/* As far as is known. */
 static uint64_t left_of(const struct hl_pg_store *s, const struct hl_redeliver *r)
 {
-    uint64_t room = room_for_old(s), left = HL_REDELIVER_MAX - r->count;
-    return left < room ? left : room;
+    return hl_redeliver_room(r, s->max_pending, hl_counter_get(&s->gauges.pending_deliveries));
 }
 
 static void bind_many(
