@@ -459,7 +459,8 @@ const struct hl_option hl_options[] = {
     /* replicas */
     {ROW(TEXT, "POSTGRES_URL", postgres_url, ""), .is_valid = hl_postgres_url_is_valid, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = "at most 4096 printable bytes: a URI such as postgres://user:password@host/database, what is "
-                   "special in its parts percent-encoded (%40 for @), or keywords such as host=db dbname=hookline",
+                   "special in its parts percent-encoded (%40 for @), or keywords such as host=db dbname=hookline; "
+                   "and no parameter that libpq has not",
         .help = "with postgres: the database, as a URI or as keywords of libpq's"},
     {ROW(TEXT, "POSTGRES_SCHEMA", postgres_schema, "hookline"), .is_valid = is_schema,
         .allowed = "1 to 63 of a-z 0-9 _ that begin neither with a digit nor with pg_",

@@ -1,42 +1,31 @@
-/* postgres_url.c - takes libpq's connection strings apart as libpq does (its conninfo_parse,
- * conninfo_uri_parse_options), for hosts and sslmode alone. Any thread.
- * Promise: what is in a host's place and could be a part of a password is refused.
- * Not here: whether libpq likes the other values. */
+/* postgres_url.c - what libpq's own reader of connection strings (PQconninfoParse) says of hosts and
+ * sslmode. Any thread.
+ * Promise: what is in a host's place and could be a part of a password is refused. */
 #include "config/postgres_url.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "http/byte.h"
 #include "net/address.h"
 
-/* What is looked at, in the order of `keywords`. */
-enum { HOST, HOSTADDR, SSLMODE, SERVICE, PASSWORD, KEYWORD_COUNT };
+/* ---- what was said ---- */
 
-static const struct {
-    const char *name;
-    const char *variable; /* libpq's default; NULL: none that matters here */
-} keywords[KEYWORD_COUNT] = {
-    [HOST] = {"host", "PGHOST"},
-    [HOSTADDR] = {"hostaddr", "PGHOSTADDR"},
-    [SSLMODE] = {"sslmode", "PGSSLMODE"},
-    [SERVICE] = {"service", "PGSERVICE"},
-    [PASSWORD] = {"password", NULL},
-};
-
-struct values {
-    struct hl_str of[KEYWORD_COUNT]; /* p is NULL: not said */
-};
-
-/* ---- one keyword ---- */
-
-static bool is_keyword(struct hl_str text)
+/* Of an option; p is NULL: nothing. */
+static struct hl_str value_of(const struct hl_postgres_url *url, const char *keyword)
 {
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] != '_' && !(text.p[i] >= 'a' && text.p[i] <= 'z'))
-            return false;
+    for (const PQconninfoOption *option = url->options; option->keyword; option++) {
+        if (strcmp(option->keyword, keyword) == 0)
+            return option->val ? hl_str_from(option->val) : (struct hl_str){0};
     }
-    return text.n > 0;
+    return (struct hl_str){0};
+}
+
+static bool is_anything_said(const struct hl_postgres_url *url)
+{
+    const PQconninfoOption *option = url->options;
+    while (option->keyword && !option->val)
+        option++;
+    return option->keyword != NULL;
 }
 
 static bool is_port_list(struct hl_str text)
@@ -48,176 +37,26 @@ static bool is_port_list(struct hl_str text)
     return true;
 }
 
-/* The last one of a name counts. */
-static bool put(struct values *values, struct hl_str keyword, struct hl_str value)
+/* Behind the scheme of a URI; NULL: it is the other form. */
+static const char *skip_scheme(const char *text)
 {
-    if (hl_str_eq(keyword, HL_STR("requiressl"))) {
-        keyword = HL_STR("sslmode");
-        value = value.n > 0 && value.p[0] == '1' ? HL_STR("require") : HL_STR("prefer");
+    static const char *const schemes[] = {"postgresql://", "postgres://"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(schemes); i++) {
+        size_t n = strlen(schemes[i]);
+        if (strncmp(text, schemes[i], n) == 0)
+            return text + n;
     }
-    for (int i = 0; i < KEYWORD_COUNT; i++) {
-        if (hl_str_eq(keyword, hl_str_from(keywords[i].name)))
-            values->of[i] = value;
-    }
-    return is_keyword(keyword) && (!hl_str_eq(keyword, HL_STR("port")) || is_port_list(value));
+    return NULL;
 }
 
-/* ---- keywords: name = 'value' ... ---- */
-
-static bool is_blank(char c)
+/* A bare "@" in the place of a URI's database comes of a password with a bare "/". */
+static bool has_at_sign_in_database(const char *uri)
 {
-    return isspace((unsigned char)c) != 0;
-}
-
-static char *skip_blanks(char *p)
-{
-    while (is_blank(*p))
-        p++;
-    return p;
-}
-
-/* A backslash takes the next byte as it is, in quotes and without. */
-static bool take_value(char **rest, struct hl_str *value)
-{
-    bool is_quoted = **rest == '\'';
-    char *from = *rest + is_quoted, *to = from;
-    value->p = to;
-    for (; *from && (is_quoted ? *from != '\'' : !is_blank(*from)); from++) {
-        if (*from == '\\' && !*++from)
-            break;
-        *to++ = *from;
-    }
-    value->n = (size_t)(to - value->p);
-    *rest = *from ? from + 1 : from;
-    return !is_quoted || *from;
-}
-
-static bool read_keywords(struct values *values, char *p)
-{
-    p = skip_blanks(p);
-    do {
-        struct hl_str value, keyword = {p, strcspn(p, "= \t\n\v\f\r")};
-        p = skip_blanks(p + keyword.n);
-        if (*p != '=')
-            return false;
-        p = skip_blanks(p + 1);
-        if (!take_value(&p, &value) || !put(values, keyword, value))
-            return false;
-        p = skip_blanks(p);
-    } while (*p);
-    return true;
-}
-
-/* ---- URI: //user:password@host:port,host:port/database?keyword=value&... ---- */
-
-/* Where it stands. False: a "%" that begins no byte, or 0. */
-static bool decode(struct hl_str *text)
-{
-    char *to = (char *)text->p;
-    for (size_t i = 0; i < text->n; i++, to++) {
-        *to = text->p[i];
-        if (*to != '%')
-            continue;
-        int high = i + 2 < text->n ? hl_byte_hex(text->p[i + 1]) : -1;
-        int low = high >= 0 ? hl_byte_hex(text->p[i + 2]) : -1;
-        if (low < 0 || high + low == 0)
-            return false;
-        *to = (char)(high << 4 | low);
-        i += 2;
-    }
-    text->n = (size_t)(to - text->p);
-    return true;
-}
-
-static bool take_user(struct values *values, char **rest)
-{
-    struct hl_str user = {*rest, strcspn(*rest, "@/")}, password;
-    if (user.p[user.n] != '@')
-        return true;
-    *rest += user.n + 1;
-    const char *colon = memchr(user.p, ':', user.n);
-    password = colon ? (struct hl_str){colon + 1, user.n - (size_t)(colon + 1 - user.p)}
-                     : (struct hl_str){0};
-    if (colon)
-        user.n = (size_t)(colon - user.p);
-    if (!decode(&user) || !decode(&password))
-        return false;
-    values->of[PASSWORD] = password;
-    return true;
-}
-
-/* Moves the host up to `*to`, without brackets, and passes over its port. */
-static bool take_uri_host(char **rest, char **to)
-{
-    char *p = *rest;
-    bool is_bracketed = *p == '[';
-    p += is_bracketed;
-    size_t n = strcspn(p, is_bracketed ? "]" : ":/?,");
-    memmove(*to, p, n);
-    *to += n;
-    p += n;
-    if (is_bracketed && (n == 0 || *p++ != ']'))
-        return false;
-    if (*p == ':')
-        p += 1 + strspn(p + 1, "0123456789");
-    *rest = p;
-    return !*p || strchr("/?,", *p);
-}
-
-static bool take_uri_hosts(struct values *values, char **rest)
-{
-    char *p = *rest, *to = p;
-    struct hl_str hosts = {.p = p};
-    while (take_uri_host(&p, &to)) {
-        if (*p == ',') {
-            *to++ = *p++;
-            continue;
-        }
-        hosts.n = (size_t)(to - hosts.p);
-        *rest = p;
-        if (hosts.n > 0)
-            values->of[HOST] = hosts;
-        return hosts.n == 0 || decode(&values->of[HOST]);
-    }
-    return false;
-}
-
-/* A bare "@" in it comes of a password with a bare "/". */
-static bool skip_database(char **rest)
-{
-    if (**rest != '/')
-        return true;
-    struct hl_str name = {*rest + 1, strcspn(*rest + 1, "?")};
-    *rest += 1 + name.n;
-    return !memchr(name.p, '@', name.n) && decode(&name);
-}
-
-static bool put_parameter(struct values *values, struct hl_str pair)
-{
-    const char *equals = memchr(pair.p, '=', pair.n);
-    if (!equals)
-        return false;
-    struct hl_str keyword = {pair.p, (size_t)(equals - pair.p)};
-    struct hl_str value = {equals + 1, pair.n - keyword.n - 1};
-    if (memchr(value.p, '=', value.n) || !decode(&keyword) || !decode(&value))
-        return false;
-    if (hl_str_eq(keyword, HL_STR("ssl")) && hl_str_eq(value, HL_STR("true")))
-        return put(values, HL_STR("sslmode"), HL_STR("require"));
-    return put(values, keyword, value);
-}
-
-static bool read_uri(struct values *values, char *p)
-{
-    if (!take_user(values, &p) || !take_uri_hosts(values, &p) || !skip_database(&p))
-        return false;
-    for (p += *p == '?'; *p;) {
-        struct hl_str pair = {p, strcspn(p, "&")};
-        p += pair.n;
-        p += *p == '&';
-        if (!put_parameter(values, pair))
-            return false;
-    }
-    return true;
+    size_t user = strcspn(uri, "@/");
+    if (uri[user] == '@')
+        uri += user + 1;
+    uri += strcspn(uri, "/?");
+    return *uri == '/' && memchr(uri, '@', strcspn(uri, "?"));
 }
 
 /* ---- hosts ---- */
@@ -292,59 +131,73 @@ static enum hl_err set_hosts(
 
 /* ---- the whole ---- */
 
-/* A service's file comes before the environment, and may say anything. */
-static void look_up_defaults(struct values *values, char *(*look_up)(const char *name))
+/* Its message is not shown: it may quote a password. */
+static enum hl_err read_options(struct hl_postgres_url *url, const char *text)
 {
-    static const int order[] = {SERVICE, HOST, HOSTADDR, SSLMODE};
-    for (size_t i = 0; i < HL_ARRAY_LEN(order) && values->of[SERVICE].n == 0; i++) {
-        struct hl_str *value = &values->of[order[i]];
-        if (!value->p)
-            *value = hl_str_from(look_up(keywords[order[i]].variable));
-    }
+    char *message = NULL;
+    url->options = PQconninfoParse(text, &message);
+    enum hl_err err = url->options ? HL_OK : message ? HL_ERR_INVALID : HL_ERR_NOMEM;
+    if (message)
+        explicit_bzero(message, strlen(message));
+    PQfreemem(message);
+    return err;
 }
 
-/* Behind the scheme; NULL: it is the other form. */
-static char *skip_scheme(char *text)
+static struct hl_str value_or_default(const struct hl_postgres_url *url, const char *keyword,
+    const char *variable, char *(*look_up)(const char *name))
 {
-    static const char *const schemes[] = {"postgresql://", "postgres://"};
-    for (size_t i = 0; i < HL_ARRAY_LEN(schemes); i++) {
-        size_t n = strlen(schemes[i]);
-        if (strncmp(text, schemes[i], n) == 0)
-            return text + n;
-    }
-    return NULL;
+    struct hl_str value = value_of(url, keyword);
+    return !value.p && look_up ? hl_str_from(look_up(variable)) : value;
+}
+
+/* A service's file comes before the environment, and may say anything. */
+static enum hl_err read_values(struct hl_postgres_url *url, char *(*look_up)(const char *name))
+{
+    url->has_password = value_of(url, "password").n > 0;
+    url->has_service = value_or_default(url, "service", "PGSERVICE", look_up).n > 0;
+    if (url->has_service)
+        look_up = NULL;
+    url->sslmode = value_or_default(url, "sslmode", "PGSSLMODE", look_up);
+    return set_hosts(url, value_or_default(url, "host", "PGHOST", look_up),
+        value_or_default(url, "hostaddr", "PGHOSTADDR", look_up));
+}
+
+static enum hl_err parse(
+    struct hl_postgres_url *url, const char *text, char *(*look_up)(const char *name))
+{
+    const char *uri = skip_scheme(text);
+    enum hl_err err = read_options(url, text);
+    if (err)
+        return err;
+    if (uri ? has_at_sign_in_database(uri) : !is_anything_said(url))
+        return HL_ERR_INVALID;
+    return is_port_list(value_of(url, "port")) ? read_values(url, look_up) : HL_ERR_INVALID;
 }
 
 enum hl_err hl_postgres_url_parse(
     struct hl_postgres_url *url, struct hl_str text, char *(*look_up)(const char *name))
 {
-    struct values values = {0};
     *url = (struct hl_postgres_url){0};
     if (text.n == 0 || memchr(text.p, '\0', text.n))
         return HL_ERR_INVALID;
-    url->space = hl_str_dup(text);
-    if (!url->space)
+    char *copy = hl_str_dup(text);
+    if (!copy)
         return HL_ERR_NOMEM;
-    char *uri = skip_scheme(url->space);
-    enum hl_err err = HL_ERR_INVALID;
-    if (uri ? read_uri(&values, uri) : read_keywords(&values, url->space)) {
-        if (look_up)
-            look_up_defaults(&values, look_up);
-        err = set_hosts(url, values.of[HOST], values.of[HOSTADDR]);
-    }
-    url->sslmode = values.of[SSLMODE];
-    url->has_password = values.of[PASSWORD].n > 0;
-    url->has_service = values.of[SERVICE].n > 0;
+    enum hl_err err = parse(url, copy, look_up);
     if (err)
         hl_postgres_url_fini(url);
+    explicit_bzero(copy, text.n);
+    free(copy);
     return err;
 }
 
 void hl_postgres_url_fini(struct hl_postgres_url *url)
 {
-    if (url->space)
-        explicit_bzero(url->space, strlen(url->space));
-    free(url->space);
+    for (const PQconninfoOption *option = url->options; option && option->keyword; option++) {
+        if (option->val)
+            explicit_bzero(option->val, strlen(option->val));
+    }
+    PQconninfoFree(url->options);
     free(url->hosts);
     *url = (struct hl_postgres_url){0};
 }

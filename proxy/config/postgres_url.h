@@ -1,9 +1,10 @@
 /* postgres_url.h - what HOOKLINE_POSTGRES_URL says of the way to the server, in both of libpq's forms:
- * the URI and the keywords (PostgreSQL's manual, "Connection Strings"). libpq connects; this is for
- * what is said before. No state; blocks nowhere. */
+ * the URI and the keywords (PostgreSQL's manual, "Connection Strings"). libpq reads it, and connects;
+ * this is for what is said before. No state; blocks nowhere. */
 #ifndef HL_CONFIG_POSTGRES_URL_H
 #define HL_CONFIG_POSTGRES_URL_H
 
+#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -23,16 +24,16 @@ struct hl_postgres_host {
 struct hl_postgres_url {
     struct hl_postgres_host *hosts; /* owned; at least one, tried in this order */
     size_t host_count;
-    struct hl_str sslmode; /* empty: not said, which is "prefer" */
-    bool has_password;     /* in the text itself */
-    bool has_service;      /* an entry of a service file may say hosts and sslmode too */
-    char *space;           /* owned: the text, decoded where it stands */
+    struct hl_str sslmode;     /* empty: not said, which is "prefer" */
+    bool has_password;         /* in the text itself */
+    bool has_service;          /* an entry of a service file may say hosts and sslmode too */
+    PQconninfoOption *options; /* owned: libpq's, with the texts */
 };
 
-/* Takes the text apart. Where it is silent, `look_up` (getenv) is asked for libpq's variables
+/* Has libpq read the text. Where it is silent, `look_up` (getenv) is asked for libpq's variables
  * PGHOST, PGHOSTADDR, PGSSLMODE and PGSERVICE, and what it returns is borrowed; NULL: nobody is
- * asked. HL_ERR_INVALID: libpq could not take it apart either, or something in a host's or port's
- * place is none. HL_ERR_NOMEM. In both cases there is nothing to fini. */
+ * asked. HL_ERR_INVALID: libpq cannot read it, or something in a host's or port's place is none.
+ * HL_ERR_NOMEM. In both cases there is nothing to fini. */
 HL_MUST_CHECK enum hl_err hl_postgres_url_parse(
     struct hl_postgres_url *url, struct hl_str text, char *(*look_up)(const char *name));
 /* Wipes the text. */

@@ -76,8 +76,8 @@ async function assertRefused(t, db, env, fits) {
 
 /** `make` gets a database that a replica has used, unless `isEmpty`, and says what is set beside what its URL says. */
 const WRONG = [
-    ['a parameter that libpq has not', /HOOKLINE_POSTGRES_URL: \*\*\*\* cannot be read/, ({ db }) =>
-        changed(db, (url) => url.searchParams.set('no_such', '1'))],
+    ['a value that libpq does not know', /HOOKLINE_POSTGRES_URL: \*\*\*\* cannot be read/, ({ db }) =>
+        changed(db, (url) => url.searchParams.set('sslmode', 'no-such'))],
     ['another password', /HOOKLINE_POSTGRES_URL: password authentication failed .*: mend/, ({ db }) =>
         changed(db, (url) => (url.password = 'another-password'))],
     ['no password', /HOOKLINE_POSTGRES_URL: the server wants a password/, ({ db }) =>

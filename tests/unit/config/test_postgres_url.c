@@ -132,6 +132,8 @@ Test(postgres_url, that_libpq_could_not_read_is_refused)
         "postgres://me:%@db/",
         "postgres://me%1:word@db/",
         "host=a,b hostaddr=10.0.0.1",
+        "postgres://db/x?no_such=1",
+        "host=db sslmod=require",
     };
     struct hl_postgres_url url;
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
