@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,24 +25,27 @@
 #define SOFT_LIMIT_MAX (64u << 20)
 #define RESERVE_MAX    (24u << 20) /* more than the log is let grow to before a checkpoint */
 
-/* linux/magic.h and the file systems' own sources. Locks, fsync or shared memory of a WAL do not
- * mean on these what they mean on a local disk. */
+#define LUSTRE_SUPER_MAGIC 0x0bd00bd0 /* its own sources */
+#define GFS2_MAGIC         0x01161970 /* linux/gfs2_ondisk.h */
+
+/* Locks, fsync or shared memory of a WAL do not mean on these what they mean on a local disk. */
 static const struct {
     uint64_t magic;
     const char *name;
 } refused[] = {
-    {0x6969, "NFS"},
-    {0x517b, "SMB"},
-    {0xfe534d42, "SMB"},
-    {0xff534d42, "CIFS"},
-    {0x65735546, "FUSE"},
-    {0x01021997, "9p"},
-    {0x00c36400, "Ceph"},
-    {0x5346414f, "AFS"},
-    {0x73757245, "Coda"},
-    {0x0bd00bd0, "Lustre"},
-    {0x7461636f, "OCFS2"},
-    {0x01161970, "GFS2"},
+    {NFS_SUPER_MAGIC, "NFS"},
+    {SMB_SUPER_MAGIC, "SMB"},
+    {SMB2_SUPER_MAGIC, "SMB"},
+    {CIFS_SUPER_MAGIC, "CIFS"},
+    {FUSE_SUPER_MAGIC, "FUSE"},
+    {V9FS_MAGIC, "9p"},
+    {CEPH_SUPER_MAGIC, "Ceph"},
+    {AFS_SUPER_MAGIC, "AFS"},
+    {AFS_FS_MAGIC, "AFS"},
+    {CODA_SUPER_MAGIC, "Coda"},
+    {OCFS2_SUPER_MAGIC, "OCFS2"},
+    {LUSTRE_SUPER_MAGIC, "Lustre"},
+    {GFS2_MAGIC, "GFS2"},
 };
 
 bool hl_data_dir_is_refused(uint64_t magic, const char **name)
