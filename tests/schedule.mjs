@@ -118,14 +118,14 @@ function readTap({ job, status, text }) {
     if (Number.isNaN(count('pass'))) return { tests, passed: 0, failed: 1, shown: `it did not come to its end\n${tap.split('\n').slice(-15).join('\n')}\n` };
     const failed = count('fail') + count('cancelled');
     return {
-        tests, passed: count('pass'), skipped: count('skipped'), failed: failed || (status === 0 ? 0 : 1), shown: failuresOf(tap),
+        tests, tap, passed: count('pass'), skipped: count('skipped'), failed: failed || (status === 0 ? 0 : 1), shown: failuresOf(tap),
     };
 }
 
 function countLines(tap, tests) {
     const count = (pattern) => tap.match(pattern)?.length ?? 0;
     const skipped = count(/^ok \d+ - .* # SKIP/gm);
-    return { tests, passed: count(/^ok /gm) - skipped, skipped, failed: count(/^not ok /gm), shown: failuresOf(tap) };
+    return { tests, tap, passed: count(/^ok /gm) - skipped, skipped, failed: count(/^not ok /gm), shown: failuresOf(tap) };
 }
 
 /** The parts of it that tell of what failed. */
@@ -267,12 +267,22 @@ function tellTimes() {
         JSON.stringify(results.map(({ job, ms, cpu, tests, passed, failed, skipped }) => ({ name: job.name, ms, cpu, passed, failed, skipped, tests }))));
 }
 
+/** Once more at the end, where whoever sees only that finds them. */
+function tellFailures() {
+    const names = ({ tap, text }) => [
+        ...(tap ?? '').matchAll(/^ *not ok \d+ - (.*)/gm), ...text.matchAll(/^\[FAIL\] (\S+?):?(?: |$)/gm),
+    ].map(([, name]) => name);
+    const lines = results.filter(({ failed }) => failed).map((result) => `${result.job.name}: ${names(result).join('; ') || 'see above'}`);
+    if (lines.length) console.log(`\nFailed:\n${lines.join('\n')}`);
+}
+
 rmSync(outputs, { recursive: true, force: true });
 mkdirSync(outputs, { recursive: true });
 const total = await runAll([...new Set(names.map((name) => (name.endsWith('.mjs') ? resolve(name) : name)))].flatMap(jobsOf));
 if (isEnding) await new Promise((done) => setTimeout(done, 3500)); // what is left is killed
 if (process.stdout.isTTY) process.stdout.write('\r\x1b[K');
 if (results.length) tellTimes();
+tellFailures();
 const sum = (what) => results.reduce((all, result) => all + result[what], 0);
 const failed = sum('failed') + (results.length < total ? 1 : 0);
 const line = `${sum('passed')} passed, ${failed} failed`;
