@@ -77,15 +77,17 @@ struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl
     const struct hl_target *target, const char *p, size_t n);
 void hl_call_free(struct hl_call *call); /* NULL-safe */
 
+/* The socket took n bytes. */
+void hl_call_credit(struct hl_call *call, size_t n);
+/* Whoever has it is told that nobody waits any more. */
+void hl_call_leave(struct hl_call *call);
+
+/* ---- take.c ---- */
+
 /* Waits for the next call whose body is good; answers the others. NULL: the queue is closed. Any
  * thread. */
 struct hl_call *hl_desk_take(struct hl_desk *desk);
 /* The next async call; never waits. */
 struct hl_call *hl_desk_take_async(struct hl_desk *desk);
-
-/* The socket took n bytes. */
-void hl_call_credit(struct hl_call *call, size_t n);
-/* Whoever has it is told that nobody waits any more. */
-void hl_call_leave(struct hl_call *call);
 
 #endif

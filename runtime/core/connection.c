@@ -3,15 +3,12 @@
  * Promise: requests are answered in order, and of the next one nothing is looked at before; every
  * wait but that for the function has a deadline; a caller's FIN counts as gone, as in the proxy.
  * Not here: reading a request (intake.c), writing an answer (output.c) and what comes before it
- * (progress.c). */
+ * (progress.c), its end (close.c). */
 #include "core/connection.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <uv/unix.h>
 
 #include "core/call_inside.h"
-#include "core/desk.h"
 #include "core/fork.h"
 #include "core/intake.h"
 #include "core/output.h"
@@ -23,7 +20,9 @@
 #define BODY_TIMEOUT_MS  60000  /* of silence */
 #define WRITE_TIMEOUT_MS 300000 /* a proxy before us has a closer look at slow callers */
 
+static void go_on(struct hl_connection *c);
 static void on_timer(struct hl_timer *timer);
+static void on_pace(struct hl_timer *timer);
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event);
 
 static int init_stream(struct hl_connection *c)
@@ -46,7 +45,7 @@ void hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
         return;
     }
     hl_timer_init(&c->timer, on_timer);
-    hl_timer_init(&c->pace, hl_progress_on_pace);
+    hl_timer_init(&c->pace, on_pace);
     hl_message_reader_init(&c->messages, &hl_intake_rules);
     hl_list_init(&c->out);
     hl_fork_hold();
@@ -57,55 +56,7 @@ void hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
     if (rc != 0)
         hl_connection_close(c, false);
     else
-        hl_connection_go_on(c);
-}
-
-void hl_connection_drop_call(struct hl_home *home, struct hl_call *call)
-{
-    home->held -= call->body.n;
-    home->calls--;
-    hl_call_free(call);
-    home->on_gone(home);
-}
-
-/* A call that waits in the queue is never run; a thread that has it is told. */
-static void leave_call(struct hl_connection *c)
-{
-    struct hl_call *call = c->call;
-    c->call = NULL;
-    if (!call)
-        return;
-    hl_call_leave(call);
-    if (c->state == HL_CONNECTION_BODY || hl_queue_remove(&c->home->desk->queue, &call->entry))
-        hl_connection_drop_call(c->home, call);
-}
-
-/* A process that a function forked may have the socket, too: a close would say nothing to the peer, and
- * a disconnected socket of TCP is one that was reset. */
-static void end_socket(struct hl_connection *c, bool resets)
-{
-    uv_os_fd_t fd;
-    if (uv_fileno(&c->stream.handle, &fd) == 0) {
-        struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-        if (!resets || c->home->is_unix || connect(fd, &nobody, sizeof(nobody)) != 0)
-            shutdown(fd, SHUT_RDWR);
-    }
-    hl_fork_hold();
-    hl_stream_close(&c->stream);
-    hl_fork_release();
-}
-
-void hl_connection_close(struct hl_connection *c, bool resets)
-{
-    if (c->state == HL_CONNECTION_CLOSING)
-        return;
-    leave_call(c);
-    c->state = HL_CONNECTION_CLOSING;
-    hl_slot_remove(&c->home->names, c->name);
-    hl_timer_disarm(&c->timer);
-    hl_timer_disarm(&c->pace);
-    hl_output_drop_all(c);
-    end_socket(c, resets);
+        go_on(c);
 }
 
 static void free_connection(struct hl_connection *c)
@@ -161,7 +112,7 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
         free_connection(c);
         return;
     }
-    hl_connection_go_on(c);
+    go_on(c);
 }
 
 static void on_timer(struct hl_timer *timer)
@@ -176,7 +127,15 @@ static void on_timer(struct hl_timer *timer)
         hl_intake_refuse(c, HL_REFUSAL_FUNCTION_BODY_SLOW);
     else
         hl_connection_close(c, false);
-    hl_connection_go_on(c);
+    go_on(c);
+}
+
+static void on_pace(struct hl_timer *timer)
+{
+    struct hl_connection *c = HL_CONTAINER_OF(timer, struct hl_connection, pace);
+    if (!hl_progress_pump(c))
+        hl_connection_close(c, false);
+    go_on(c);
 }
 
 /* ---- waiting ---- */
@@ -218,7 +177,7 @@ static bool is_over(const struct hl_connection *c)
     return c->has_ended || (c->must_close && c->state == HL_CONNECTION_HEAD && c->in.n == 0);
 }
 
-void hl_connection_go_on(struct hl_connection *c)
+static void go_on(struct hl_connection *c)
 {
     if (c->in.n > 0 && c->state != HL_CONNECTION_CLOSING)
         hl_buf_drop(&c->in, hl_intake_feed(c, c->in.p, c->in.n));
@@ -249,7 +208,17 @@ void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece)
     }
     hl_progress_flush(c);
     hl_output_add(c, piece);
-    hl_connection_go_on(c);
+    go_on(c);
+}
+
+void hl_connection_take_progress(struct hl_home *home, struct hl_progress *progress)
+{
+    struct hl_connection *c = hl_slot_find(&home->names, progress->connection);
+    if (!c)
+        return; /* `is_told` stays: there is nobody to tell anything */
+    if (!hl_progress_hear(c, progress))
+        hl_connection_close(c, false);
+    go_on(c);
 }
 
 void hl_connection_take_call(struct hl_home *home, struct hl_call *call)
@@ -269,7 +238,7 @@ void hl_connection_take_call(struct hl_home *home, struct hl_call *call)
         hl_output_add(c, last);
     else
         hl_connection_close(c, true);
-    hl_connection_go_on(c);
+    go_on(c);
 }
 
 /* ---- stopping ---- */
@@ -279,6 +248,6 @@ void hl_connection_stop_all(struct hl_home *home)
     HL_LIST_EACH (node, &home->connections) {
         struct hl_connection *c = HL_CONTAINER_OF(node, struct hl_connection, node);
         c->must_close = true;
-        hl_connection_go_on(c);
+        go_on(c);
     }
 }

@@ -14,6 +14,7 @@
 
 struct hl_call;
 struct hl_listener;
+struct hl_progress;
 
 #define HL_KEEPALIVE_TIMEOUT_MS 75000
 /* Tells a proxy before us how long it may keep a connection for its next POST. */
@@ -83,19 +84,18 @@ struct hl_connection {
 /* Takes the waiting connection. False: out of memory, it goes on waiting. */
 void hl_connection_accept(struct hl_home *home, struct hl_listener *listener);
 
-/* The mailbox's messages; each takes its argument. */
+/* The mailbox's messages. Piece and call are taken; what a call has told stays its own. */
 void hl_connection_take_piece(struct hl_home *home, struct hl_piece *piece);
+void hl_connection_take_progress(struct hl_home *home, struct hl_progress *progress);
 void hl_connection_take_call(struct hl_home *home, struct hl_call *call);
 
 /* The desk has its stop mark: idle connections close, the others after their answer. */
 void hl_connection_stop_all(struct hl_home *home);
 
-/* ---- for intake.c and output.c ---- */
+/* ---- close.c ---- */
 
 /* The caller has gone, or is to go. The call, if there is one, is told. Harmless twice. */
 void hl_connection_close(struct hl_connection *c, bool resets);
-/* Goes on with what is there: reads from `in`, says what is waited for. */
-void hl_connection_go_on(struct hl_connection *c);
 /* Frees a call that no thread has. */
 void hl_connection_drop_call(struct hl_home *home, struct hl_call *call);
 

@@ -19,7 +19,6 @@
 
 #include "base/log.h"
 #include "base/log_sink.h"
-#include "core/fork.h"
 #include "loop/log_writer.h"
 
 #define END_MS        1000
@@ -29,10 +28,11 @@
 /* ---- the host ---- */
 
 static atomic_bool is_serving;
+static bool is_child; /* this process is one */
 
 static void end(void)
 {
-    if (!hl_fork_is_child())
+    if (!is_child)
         hl_log_writer_stop(atomic_load(&is_serving) ? END_MS : FAILED_END_MS);
 }
 
@@ -134,6 +134,7 @@ static const struct hl_log_sink sink_of_child = {
 void hl_host_log_begin_child(void)
 {
     pthread_mutex_init(&child.lock, NULL); /* a process between may have forked while it was held */
+    is_child = true;
     child.unsaid = 0;
     child.is_dropping = child.is_torn = false;
     hl_log_sink_use(&sink_of_child);

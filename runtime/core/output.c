@@ -72,10 +72,3 @@ void hl_output_end(struct hl_connection *c)
         c->state = HL_CONNECTION_HEAD;
     }
 }
-
-void hl_output_drop_all(struct hl_connection *c)
-{
-    struct hl_list *node;
-    while ((node = hl_list_pop_front(&c->out)) != NULL)
-        free(HL_CONTAINER_OF(node, struct hl_piece, node));
-}

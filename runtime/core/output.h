@@ -11,6 +11,5 @@ void hl_output_add(struct hl_connection *c, struct hl_piece *piece);
 void hl_output_pump(struct hl_connection *c);
 /* The present request has its whole answer. */
 void hl_output_end(struct hl_connection *c);
-void hl_output_drop_all(struct hl_connection *c);
 
 #endif

@@ -102,30 +102,20 @@ static bool may_send(const struct hl_connection *c)
     return !hl_stream_is_blocked(&c->stream) && hl_stream_taken(&c->stream) >= c->interim_end;
 }
 
-static void pump(struct hl_connection *c)
+bool hl_progress_pump(struct hl_connection *c)
 {
     if (hl_timer_is_armed(&c->pace) || !has_line(c->call))
-        return;
+        return true;
     hl_timer_arm(c->home->wheel, &c->pace, HL_PROGRESS_EVERY_MS);
-    if (may_send(c) && !send_line(c))
-        hl_connection_close(c, false);
-    hl_connection_go_on(c);
+    return !may_send(c) || send_line(c);
 }
 
-void hl_progress_hear(struct hl_home *home, struct hl_progress *progress)
+bool hl_progress_hear(struct hl_connection *c, struct hl_progress *progress)
 {
-    struct hl_connection *c = hl_slot_find(&home->names, progress->connection);
-    if (!c)
-        return; /* and `is_told` stays: there is nobody to tell anything */
     pthread_mutex_lock(&c->call->lock);
     progress->is_told = false;
     pthread_mutex_unlock(&c->call->lock);
-    pump(c);
-}
-
-void hl_progress_on_pace(struct hl_timer *timer)
-{
-    pump(HL_CONTAINER_OF(timer, struct hl_connection, pace));
+    return hl_progress_pump(c);
 }
 
 void hl_progress_flush(struct hl_connection *c)

@@ -15,8 +15,6 @@
 #include "loop/slot.h"
 
 struct hl_connection;
-struct hl_home;
-struct hl_timer;
 
 #define HL_PROGRESS_EVERY_MS 500 /* between two interim responses of a call */
 
@@ -31,10 +29,10 @@ struct hl_progress {
 
 /* ---- the loop's thread ---- */
 
-/* The mailbox's message. */
-void hl_progress_hear(struct hl_home *home, struct hl_progress *progress);
-/* What the connection's timer `pace` does. */
-void hl_progress_on_pace(struct hl_timer *timer);
+/* The connection's call has told something. False: the peer has gone. */
+bool hl_progress_hear(struct hl_connection *c, struct hl_progress *progress);
+/* The pause after the last value is over: sends what waits. False: the peer has gone. */
+bool hl_progress_pump(struct hl_connection *c);
 /* The answer, or the next piece of it, goes out now: a value that waits goes before it. */
 void hl_progress_flush(struct hl_connection *c);
 

@@ -129,7 +129,7 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_connection_take_piece(&server->home, HL_CONTAINER_OF(msg, struct hl_piece, msg));
         break;
     case HL_DESK_PROGRESS:
-        hl_progress_hear(&server->home, HL_CONTAINER_OF(msg, struct hl_progress, told));
+        hl_connection_take_progress(&server->home, HL_CONTAINER_OF(msg, struct hl_progress, told));
         break;
     case HL_DESK_RELEASED:
         hl_connection_take_call(&server->home, HL_CONTAINER_OF(msg, struct hl_call, released));

@@ -1,8 +1,9 @@
-// Who calls whom among the files of proxy/, read from the symbols of the object files: no circle among the files of a
-// folder, and no folder calls one that stands after it in CMakeLists.txt.
+// Who calls whom among the files of proxy/ and runtime/, read from the symbols of the object files: no circle among the
+// files of a folder, and no folder calls one that stands after it in CMakeLists.txt.
 //
 //   node tests/structure/graph.mjs BUILD            checks; the exit status says whether it holds
-//   node tests/structure/graph.mjs BUILD FOLDER…    draws these folders as well: each file and those that it calls
+//   node tests/structure/graph.mjs BUILD FOLDER…    draws these folders (store, runtime/core …) as well: each file and
+//                                                   those that it calls
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,18 +14,25 @@ if (!build) {
     process.exit(2);
 }
 
-const folders = readFileSync('CMakeLists.txt', 'utf8').match(/^hl_folder\(\w+/gm).map((line) => line.slice('hl_folder('.length));
+const text = readFileSync('CMakeLists.txt', 'utf8');
+const folders = [
+    ...text.match(/^hl_folder\(\w+/gm).map((line) => line.slice('hl_folder('.length)).map((name) => [name, `hl_${name}`, `proxy/${name}`]),
+    ...['core', 'c'].map((name) => [`runtime/${name}`, `hl_runtime_${name}`, `runtime/${name}`]),
+].map(([name, target, path]) => ({ name, path, objects: join(build, 'CMakeFiles', `${target}.dir`, path) }));
 const files = folders.flatMap((folder) => readFolder(folder));
-const owner = new Map(files.flatMap((file) => file.defined.map((symbol) => [symbol, file])));
+// The proxy and the function hosts are programs of their own: a name may stand in both.
+const isHost = (file) => file.folder.path.startsWith('runtime/');
+const ownersOf = (some) => new Map(some.flatMap((file) => file.defined.map((symbol) => [symbol, file])));
+const ofProxy = ownersOf(files.filter((file) => !isHost(file))), ofHosts = ownersOf(files.filter(isHost));
 for (const file of files)
-    file.calls = new Set(file.wanted.map((symbol) => owner.get(symbol)).filter((other) => other && other !== file));
+    file.calls = new Set(file.wanted.map((symbol) => (isHost(file) && ofHosts.get(symbol)) || ofProxy.get(symbol))
+        .filter((other) => other && other !== file));
 
 function readFolder(folder) {
-    const root = join(build, 'CMakeFiles', `hl_${folder}.dir`, 'proxy', folder);
     // An object file stays when its source has gone.
-    const isThere = (name) => name.endsWith('.c.o') && existsSync(join('proxy', folder, name.slice(0, -'.o'.length)));
-    return readdirSync(root, { recursive: true }).filter(isThere).sort().map((name) => {
-        const symbols = execFileSync('nm', ['-P', join(root, name)], { encoding: 'utf8', maxBuffer: 1 << 26 })
+    const isThere = (name) => name.endsWith('.c.o') && existsSync(join(folder.path, name.slice(0, -'.o'.length)));
+    return readdirSync(folder.objects, { recursive: true }).filter(isThere).sort().map((name) => {
+        const symbols = execFileSync('nm', ['-P', join(folder.objects, name)], { encoding: 'utf8', maxBuffer: 1 << 26 })
             .split('\n').map((line) => line.split(' '));
         return {
             folder,
@@ -65,15 +73,15 @@ let faults = 0;
 const fault = (text) => { faults++; console.log(text); };
 for (const folder of folders) {
     const own = files.filter((file) => file.folder === folder);
-    if (drawn.includes(folder))
+    if (drawn.includes(folder.name))
         for (const file of own)
-            console.log(`${folder}/${file.name} ─▶ ${[...file.calls].filter((other) => other.folder === folder).map((other) => other.name).join(' ') || '–'}`);
+            console.log(`${folder.name}/${file.name} ─▶ ${[...file.calls].filter((other) => other.folder === folder).map((other) => other.name).join(' ') || '–'}`);
     for (const circle of findCircles(own))
-        fault(`circle in ${folder}/: ${circle.map((file) => file.name).join(' ')}`);
+        fault(`circle in ${folder.name}/: ${circle.map((file) => file.name).join(' ')}`);
     for (const file of own)
         for (const other of file.calls)
             if (folders.indexOf(other.folder) > folders.indexOf(folder))
-                fault(`${folder}/${file.name} calls ${other.folder}/${other.name}, which stands after it`);
+                fault(`${folder.name}/${file.name} calls ${other.folder.name}/${other.name}, which stands after it`);
 }
 console.log(`${files.length} files in ${folders.length} folders: ${faults || 'no'} faults`);
 process.exit(faults ? 1 : 0);
