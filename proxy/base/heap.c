@@ -82,22 +82,3 @@ void hl_heap_remove(struct hl_heap *heap, struct hl_heap_node *node)
     else
         sink(heap, last, place);
 }
-
-/* Behind a node that does not come before `node` none does. */
-static void count_below(const struct hl_heap *heap, const struct hl_heap_node *node, size_t place,
-    size_t most, size_t *count)
-{
-    if (place > heap->n || *count == most || !is_before(heap->nodes[place - 1], node))
-        return;
-    ++*count;
-    count_below(heap, node, 2 * place, most, count);
-    count_below(heap, node, 2 * place + 1, most, count);
-}
-
-size_t hl_heap_count_before(
-    const struct hl_heap *heap, const struct hl_heap_node *node, size_t most)
-{
-    size_t count = 0;
-    count_below(heap, node, 1, most, &count);
-    return count;
-}

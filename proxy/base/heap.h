@@ -30,9 +30,6 @@ HL_MUST_CHECK enum hl_err hl_heap_reserve(struct hl_heap *heap);
 void hl_heap_add(struct hl_heap *heap, struct hl_heap_node *node, int64_t key, uint64_t tie);
 /* Harmless when it is in none. */
 void hl_heap_remove(struct hl_heap *heap, struct hl_heap_node *node);
-/* How many come before a node that is in it; counted up to `most`. */
-size_t hl_heap_count_before(
-    const struct hl_heap *heap, const struct hl_heap_node *node, size_t most);
 /* One with the smallest key, and of those the smallest tie; NULL: there is none. */
 static inline struct hl_heap_node *hl_heap_first(const struct hl_heap *heap)
 {

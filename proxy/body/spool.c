@@ -63,7 +63,7 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
     s->home = home;
     s->events = events;
     s->owner = owner;
-    s->limit = limit;
+    s->limit = home->data_dir || limit < HL_BODY_MEMORY_MAX ? limit : HL_BODY_MEMORY_MAX;
     s->checks = checks;
     if (checks)
         hl_body_check_init(&s->check, expects_json);

@@ -65,11 +65,3 @@ struct hl_attempt_report *hl_attempt_report_unpack(struct hl_str packed)
     memcpy(r->body, packed.p, packed.n);
     return r;
 }
-
-struct hl_attempt_report *hl_attempt_report_copy(const struct hl_attempt_report *report)
-{
-    struct hl_attempt_report *copy = report ? malloc(sizeof(*copy)) : NULL;
-    if (copy)
-        *copy = *report;
-    return copy;
-}

@@ -12,7 +12,5 @@
 struct hl_str hl_attempt_report_pack(const struct hl_attempt_report *report, char *out);
 /* NULL: it is empty, it is none, or there is no memory; what is lost is only for people to read. */
 struct hl_attempt_report *hl_attempt_report_unpack(struct hl_str packed);
-/* A copy; NULL of NULL, or without memory. */
-struct hl_attempt_report *hl_attempt_report_copy(const struct hl_attempt_report *report);
 
 #endif

@@ -14,6 +14,8 @@ struct hl_str;
 
 /* Bodies up to this many bytes stay in memory and in the database. */
 #define HL_BODY_INLINE_MAX (256 * 1024)
+/* Where there is no directory, so many stay in memory: it is one value of a database. */
+#define HL_BODY_MEMORY_MAX (512u << 20)
 
 /* The file of a run's event stream, which an attempt writes: known without a record, so that a kill leaves
  * it to be found. */

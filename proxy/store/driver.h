@@ -126,8 +126,8 @@ struct hl_driver_vt {
     bool (*settle)(struct hl_driver *d, bool is_idle);
     void (*survey)(struct hl_driver *d, struct hl_survey *out);
 
-    /* GET_… and LIST_…: one of the two. `answer`: on the store's thread. `post_question`: any
-     * thread; takes the message and answers it elsewhere. */
+    /* GET_… and LIST_…: one of the two. `answer`: on the store's thread, outside transactions.
+     * `post_question`: any thread; takes the message and answers it elsewhere. */
     enum hl_err (*answer)(struct hl_driver *d, struct hl_store_msg *m);
     void (*post_question)(struct hl_driver *d, struct hl_store_msg *m);
 
@@ -167,9 +167,8 @@ static inline bool hl_driver_is_answer(enum hl_err rc)
            rc == HL_ERR_NOT_FOUND || rc == HL_ERR_BUSY;
 }
 
+/* On disk, or with HOOKLINE_STORE=memory in memory. */
 HL_MUST_CHECK enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
     struct hl_backlog *backlog, char *why, size_t why_len);
-HL_MUST_CHECK enum hl_err hl_memory_open(
-    struct hl_driver **out, const struct hl_config *config, struct hl_backlog *backlog);
 
 #endif

@@ -1,7 +1,8 @@
 /* engine.c - the store's thread. It sleeps until its mailbox is filled, takes all that is there and
  * runs it as one transaction (batch.c): the batch is what arrived during the previous commit, so a
- * lone operation waits for nothing and many share one fsync. There is no timer on that path; timed
- * wake-ups are for maintenance only, and each of its steps is small and alone in its transaction.
+ * lone operation waits for nothing and many share one fsync. Questions that no other thread answers
+ * come after it. There is no timer on that path; timed wake-ups are for maintenance only, and each of
+ * its steps is small and alone in its transaction.
  *
  * Promise: replies and pushes leave after the commit of what they say, each request is answered
  * once, and an operation that ends something (FINISH, OUTCOME, …) is never lost to a full volume:
@@ -175,13 +176,15 @@ static void fill_batch(struct hl_engine *e)
 {
     struct hl_batch *b = &e->batch;
     b->n_ops = b->weight = 0;
-    while (e->first && !hl_batch_is_full(b)) {
+    while (e->first && !hl_batch_is_full(b) && e->n_asked < HL_ENGINE_MAX_ASKED) {
         struct hl_store_msg *m = (struct hl_store_msg *)e->first;
         size_t weight = hl_operation_weigh(m);
         e->first = e->first->next;
         if (!e->first)
             e->last = NULL;
-        if (is_refused(e, m))
+        if (hl_operation_of(m)->is_question)
+            e->asked[e->n_asked++] = m;
+        else if (is_refused(e, m))
             reply(e, m, weight, HL_ERR_FULL);
         else if (hl_held_blocks(&e->held, m, weight))
             hl_held_add(&e->held, m, weight);
@@ -327,6 +330,20 @@ static void run_batch(struct hl_engine *e)
     settle_credit(e);
 }
 
+/* They see what was committed, and change nothing. */
+static void answer_asked(struct hl_engine *e)
+{
+    const struct hl_driver_vt *vt = e->driver->vt;
+    for (size_t i = 0; i < e->n_asked; i++) {
+        struct hl_store_msg *m = e->asked[i];
+        enum hl_err rc = HL_ERR_UNAVAILABLE;
+        if (!e->is_failing)
+            rc = vt->answer ? vt->answer(e->driver, m) : HL_ERR_INVALID;
+        reply(e, m, hl_operation_weigh(m), rc);
+    }
+    e->n_asked = 0;
+}
+
 static void sleep_until(struct hl_engine *e, uint64_t due_us)
 {
     if (due_us == HL_NEVER) {
@@ -373,8 +390,10 @@ static void refuse_rest(struct hl_engine *e)
     reopen(e);
     e->retry_us = HL_NEVER;
     take_held(e);
-    while (e->first && e->retry_us == HL_NEVER && !e->is_failing)
+    while (e->first && e->retry_us == HL_NEVER && !e->is_failing) {
         run_batch(e);
+        answer_asked(e);
+    }
     refuse_all(e);
 }
 
@@ -393,6 +412,7 @@ static void run(void *arg)
         if (can_run(e)) {
             run_batch(e);
             tell_watchers(e);
+            answer_asked(e);
             hl_maintenance_tend(e, false);
             continue;
         }
@@ -414,6 +434,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
 {
     e->driver = driver;
     e->keep_ms = keep_ms;
+    e->n_asked = 0;
     e->retry_us = HL_NEVER;
     hl_held_init(&e->held);
     e->pause_us = HL_MIN_PAUSE_US;

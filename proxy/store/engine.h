@@ -18,6 +18,9 @@
 struct hl_driver;
 struct hl_store_msg;
 
+/* So many questions are answered before the next batch. */
+#define HL_ENGINE_MAX_ASKED 16
+
 struct hl_engine {
     struct hl_thread thread;
     struct hl_mailbox box;
@@ -34,6 +37,8 @@ struct hl_engine {
     struct hl_msg *first, *last; /* taken from the mailbox, in order, for the next batches */
 
     struct hl_held held;
+    struct hl_store_msg *asked[HL_ENGINE_MAX_ASKED]; /* questions, for when the batch is through */
+    size_t n_asked;
 
     enum hl_err room; /* not OK: accepts are refused; FULL, TOO_LARGE as the driver said last */
     bool is_failing;  /* nothing is written until the driver has the store anew */

@@ -1,4 +1,4 @@
-/* local.c - the store that one process owns: which driver, and the engine over it. */
+/* local.c - the store that one process owns: SQLite, on disk or in memory, and the engine over it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +26,8 @@ static struct local *local_of(struct hl_store *store)
 static enum hl_err open_driver(
     struct local *l, const struct hl_config *config, char *why, size_t why_len)
 {
-    struct hl_backlog *backlog = &l->engine.backlog;
-    if (config->store != HL_STORE_MEMORY)
-        return hl_sqlite_open(&l->driver, config, backlog, why, why_len);
-    enum hl_err err = hl_memory_open(&l->driver, config, backlog);
-    if (err)
-        snprintf(why, why_len, "%s", hl_err_text(err));
-    else
+    enum hl_err err = hl_sqlite_open(&l->driver, config, &l->engine.backlog, why, why_len);
+    if (!err && config->store == HL_STORE_MEMORY)
         HL_LOG(WARN, "store: in memory: queued runs, results, webhooks end with this process");
     return err;
 }

@@ -35,7 +35,7 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
 {
     if (room == HL_OK)
         HL_LOG(INFO, "store: there is space again");
-    else if (room == HL_ERR_TOO_LARGE)
+    else if (room == HL_ERR_TOO_LARGE || !e->driver->data_dir)
         HL_LOG(WARN,
             "store: at its size limit, and nothing more can be given up just now: new asynchronous "
             "calls are refused",
@@ -46,8 +46,7 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
     else
         HL_LOG(WARN,
             "store: the volume of the data directory is full: new asynchronous calls are refused",
-            HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"),
-            HL_LOG_TEXT("path", e->driver->data_dir ? e->driver->data_dir : ""));
+            HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"), HL_LOG_TEXT("path", e->driver->data_dir));
 }
 
 void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room)

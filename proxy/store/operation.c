@@ -208,16 +208,6 @@ static enum hl_err keep_key(struct hl_batch *b, struct hl_batch_op *op)
 
 /* --- questions ------------------------------------------------------------------------------ */
 
-/* Only a driver without a thread for questions is asked here. */
-static enum hl_err answer(struct hl_batch *b, struct hl_batch_op *op)
-{
-    const struct hl_driver_vt *vt = b->driver->vt;
-    enum hl_err rc = vt->answer ? vt->answer(b->driver, op->m) : HL_ERR_INVALID;
-    if (rc && vt->answer)
-        hl_operation_clear(op->m);
-    return rc;
-}
-
 static void clear_list_runs(struct hl_store_msg *m)
 {
     hl_list_runs_fini((struct hl_list_runs *)m);
@@ -288,28 +278,24 @@ static const struct hl_operation operations[] = {
         .apply = redeliver},
 
     /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */
-    [HL_STORE_GET_RUN] = {.is_question = true, .apply = answer},
+    [HL_STORE_GET_RUN] = {.is_question = true},
     [HL_STORE_LIST_RUNS] = {.is_question = true,
         .limit_at = offsetof(struct hl_list_runs, limit),
-        .apply = answer,
         .clear = clear_list_runs},
-    [HL_STORE_GET_DELIVERY] = {.is_question = true, .apply = answer, .clear = clear_get_delivery},
+    [HL_STORE_GET_DELIVERY] = {.is_question = true, .clear = clear_get_delivery},
     [HL_STORE_LIST_DELIVERIES] = {.is_question = true,
         .limit_at = offsetof(struct hl_list_deliveries, limit),
-        .apply = answer,
         .clear = clear_list_deliveries},
     [HL_STORE_LIST_DESTINATIONS] = {.is_question = true,
         .limit_at = offsetof(struct hl_list_destinations, limit),
-        .apply = answer,
         .clear = clear_list_destinations},
-    [HL_STORE_LIST_APPS] = {.is_question = true, .apply = answer, .clear = clear_list_apps},
-    [HL_STORE_LIST_REPLICAS] = {.is_question = true, .apply = answer, .clear = clear_list_replicas},
+    [HL_STORE_LIST_APPS] = {.is_question = true, .clear = clear_list_apps},
+    [HL_STORE_LIST_REPLICAS] = {.is_question = true, .clear = clear_list_replicas},
     [HL_STORE_LIST_ACCOUNTS] = {.is_question = true,
         .limit_at = offsetof(struct hl_list_accounts, limit),
-        .apply = answer,
         .clear = clear_list_accounts},
 
-    [HL_STORE_OVERVIEW] = {.is_question = true, .apply = answer, .clear = clear_overview},
+    [HL_STORE_OVERVIEW] = {.is_question = true, .clear = clear_overview},
 
     [HL_STORE_LIST_KEYS] = {.is_question = true},
 

@@ -25,7 +25,8 @@ struct hl_operation {
     void (*keep)(struct hl_batch_op *op);
     /* That again, into the message: before each try, and where it is to be tried later. May be NULL. */
     void (*restore)(struct hl_batch_op *op);
-    /* Inside a transaction, and again if that is rolled back. NULL: nothing that a batch has. */
+    /* Inside a transaction, and again if that is rolled back. NULL: nothing that a batch has, as all
+     * questions. */
     enum hl_err (*apply)(struct hl_batch *b, struct hl_batch_op *op);
     /* After the commit, if it is OK: who has which run now. May be NULL. */
     void (*note)(struct hl_batch *b, const struct hl_batch_op *op);

@@ -10,7 +10,7 @@
  *   others ── CANCEL, REDELIVER, GET_…, LIST_… ──▶ store ── replies
  *
  * Not here: the messages (op.h, accept.h, claim.h, lease.h, notice.h), questions and lists (question.h), service
- * accounts (account.h), figures (gauges.h), how a driver keeps them (sqlite/, memory/, postgres/), what bodies in
+ * accounts (account.h), figures (gauges.h), how a driver keeps them (sqlite/, postgres/), what bodies in
  * files are (body_file.h). */
 #ifndef HL_STORE_STORE_H
 #define HL_STORE_STORE_H
@@ -68,7 +68,7 @@ HL_MUST_CHECK enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_m
 const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
 /* hookline's own private key for tokens, as auth made it: sealed with the store's key, in the
  * database. Once it is OPEN; blocks. NOT_FOUND: there is none, and always so with
- * the memory driver, where put keeps nothing. EXISTS: another replica has put one meanwhile, which get
+ * a store in memory, where put keeps nothing. EXISTS: another replica has put one meanwhile, which get
  * gives from now on. */
 HL_MUST_CHECK enum hl_err hl_store_get_signing_key(
     struct hl_store *store, uint8_t out[HL_SIGNING_KEY_MAX], size_t *n);
@@ -85,8 +85,7 @@ bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str we
 /* How many queued runs may start, as far as is known. Any thread. */
 uint64_t hl_store_ready_runs(const struct hl_store *store);
 
-/* The absolute data directory, or NULL with the memory driver: bodies are INLINE then, whatever
- * their size. */
+/* The absolute data directory, or NULL in memory: bodies are INLINE then, whatever their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
 /* Whether the app of this process takes calls, for the gauge app_taken_ms of all replicas. Any thread. */
 void hl_store_note_app(struct hl_store *store, bool takes_calls);
@@ -95,7 +94,7 @@ void hl_store_note_stream(struct hl_store *store, int64_t bytes);
 uint64_t hl_store_live_streams(const struct hl_store *store);
 /* Other processes change it too. */
 bool hl_store_is_shared(const struct hl_store *store);
-/* How many bytes the memory driver keeps at most. */
+/* How many bytes a store in memory keeps at most. */
 uint64_t hl_store_memory_max(const struct hl_config *config);
 
 /* Commits what was posted, answers everything, releases claims' leases, closes files, joins the

@@ -417,6 +417,35 @@ test('runs are kept in memory with HOOKLINE_STORE=memory, which says what is los
     await sidecar.logged((line) => line.level === 'warn' && /memory/i.test(line.msg));
 });
 
+test('HOOKLINE_STORE=memory: the oldest finished body goes first, and what waits alone fills it', async (t) => {
+    const doors = gate();
+    const body = Buffer.alloc(1 << 20, 'x');
+    const { call } = await stage(t, {
+        env: { HOOKLINE_STORE: 'memory', HOOKLINE_STORE_MAX_BYTES: '8MiB', HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            await x.body();
+            if (x.path === '/wait') await doors.promise;
+            await x.send(200, { 'Content-Type': 'text/plain' }, x.path === '/wait' ? '' : body);
+        },
+    });
+    const result = (id) => call(`/v2/projects/p/apps/a/runs/${id}/result`, { method: 'GET' });
+    const ended = (id) => until(`${id} has ended`, async () => [200, 410].includes((await result(id)).status));
+    const ids = [];
+    for (let i = 0; i < 10; i++) {
+        ids.push((await call(RUN, { query: ASYNC, body: '{}' })).id);
+        await ended(ids.at(-1));
+    }
+    await until('the first has gone', async () => (await result(ids[0])).status === 410);
+    assert.equal((await result(ids.at(-1))).text, body.toString());
+    const statuses = [];
+    while (statuses.at(-1) !== 503 && statuses.length < 30)
+        statuses.push((await call('/v4/p/a/wait', { query: ASYNC, body })).status);
+    assert.deepEqual(new Set(statuses), new Set([202, 503]));
+    assert.ok(statuses.length >= 7, `${statuses.length - 1} had room`);
+    doors.open();
+    await until('there is room again', async () => (await call(RUN, { query: ASYNC, body: '{}' })).status === 202);
+});
+
 test('HOOKLINE_STORE=memory: bodies on their way have no more memory than the store', async (t) => {
     const piece = Buffer.alloc(1 << 20, 'x');
     const { connect, sidecar } = await stage(t, {

@@ -101,20 +101,30 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
     return err;
 }
 
-/* What stands in the row. */
+/* What stands in the row. A statement would read all of it, and in memory that may be long. */
 static enum hl_err ask_inline_range(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RESULT_RANGE);
+    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_NUMBER);
     hl_sql_bind_id(&args, &g->run_id);
-    hl_sql_bind_int(&args, (int64_t)g->range_from + 1);
-    hl_sql_bind_int(&args, g->range_max);
-    enum hl_err err = hl_reading_row(r, HL_ASK_RESULT_RANGE, &row);
+    enum hl_err err = hl_reading_row(r, HL_ASK_RUN_NUMBER, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
-    err = hl_buf_append_str(&g->range, hl_sql_str(&row));
-    hl_reading_done(r, HL_ASK_RESULT_RANGE);
-    return err;
+    int64_t number = hl_sql_int(&row);
+    hl_reading_done(r, HL_ASK_RUN_NUMBER);
+    uint64_t left = g->outcome.body.size - g->range_from;
+    size_t n = left < g->range_max ? (size_t)left : g->range_max;
+    err = hl_buf_reserve(&g->range, n);
+    if (err)
+        return err;
+    sqlite3_blob *blob = NULL;
+    int rc = sqlite3_blob_open(r->db, "main", "result", "body_bytes", number, 0, &blob);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_blob_read(blob, g->range.p, (int)n, (int)g->range_from);
+    sqlite3_blob_close(blob);
+    g->range.n = rc == SQLITE_OK ? n : 0;
+    return rc == SQLITE_ERROR ? HL_ERR_CORRUPT
+                              : hl_sql_err(r->db, rc); /* there is less than it says */
 }
 
 static enum hl_err read_file_range(struct hl_reading *r, struct hl_get_run *g)

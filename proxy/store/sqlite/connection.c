@@ -23,20 +23,22 @@
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sweep.h"
 
-/* page_size and auto_vacuum hold only before the first table; the order matters. wal_autocheckpoint
- * is off because upkeep.c chooses the moment. secure_delete is off because Debian's default doubles
- * what a deletion writes, and what is secret is encrypted. */
-static const char settings[] = "PRAGMA page_size = 8192;"
-                               "PRAGMA auto_vacuum = INCREMENTAL;"
-                               "PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = FULL;"
-                               "PRAGMA wal_autocheckpoint = 0;"
-                               "PRAGMA journal_size_limit = 67108864;"
-                               "PRAGMA foreign_keys = ON;"
-                               "PRAGMA secure_delete = OFF;"
-                               "PRAGMA mmap_size = 0;"
-                               "PRAGMA temp_store = MEMORY;"
-                               "PRAGMA cache_size = -16384;";
+/* page_size and auto_vacuum hold only before the first table; the order matters. secure_delete is off
+ * because Debian's default doubles what a deletion writes, and what is secret is encrypted. */
+#define SETTINGS                                                                                   \
+    "PRAGMA page_size = 8192;"                                                                     \
+    "PRAGMA auto_vacuum = INCREMENTAL;"                                                            \
+    "PRAGMA foreign_keys = ON;"                                                                    \
+    "PRAGMA secure_delete = OFF;"                                                                  \
+    "PRAGMA temp_store = MEMORY;"
+
+/* wal_autocheckpoint is off because upkeep.c chooses the moment. */
+static const char settings[] = SETTINGS "PRAGMA journal_mode = WAL;"
+                                        "PRAGMA synchronous = FULL;"
+                                        "PRAGMA wal_autocheckpoint = 0;"
+                                        "PRAGMA journal_size_limit = 67108864;"
+                                        "PRAGMA mmap_size = 0;"
+                                        "PRAGMA cache_size = -16384;";
 
 enum hl_err hl_sqlite_explain(
     struct hl_database *db, int rc, const char *path, char *why, size_t why_len)
@@ -160,6 +162,24 @@ static enum hl_err open_file(
         err = hl_path_sync(db->dir.path);
     if (err)
         snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot prepare the store %s: %s", path, what);
+    return err;
+}
+
+/* Each connection to ":memory:" has a database of its own. Its journal, from which a transaction is
+ * rolled back, is in memory by default. */
+enum hl_err hl_connection_make_in_memory(struct hl_database *db, char *why, size_t why_len)
+{
+    char what[256] = "";
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int rc = sqlite3_open_v2(":memory:", &db->db, flags, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(db->db, SETTINGS, NULL, NULL, NULL);
+    enum hl_err err = hl_sql_err(db->db, rc);
+    if (!err)
+        err = hl_schema_migrate(db->db, what, sizeof(what));
+    if (err)
+        snprintf(why, why_len, "HOOKLINE_STORE: cannot make a store in memory: %s",
+            what[0] ? what : sqlite3_errmsg(db->db));
     return err;
 }
 

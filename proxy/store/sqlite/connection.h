@@ -7,6 +7,9 @@
 /* Opens the store at `path`, which is made if it is not there, checks and migrates it. */
 HL_MUST_CHECK enum hl_err hl_connection_make(
     struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
+/* Makes an empty one in memory, which ends with the connection. */
+HL_MUST_CHECK enum hl_err hl_connection_make_in_memory(
+    struct hl_database *db, char *why, size_t why_len);
 /* All statements of what is open. */
 HL_MUST_CHECK enum hl_err hl_connection_prepare(
     struct hl_database *db, const char *path, char *why, size_t why_len);

@@ -16,6 +16,7 @@
 
 struct hl_body;
 
+struct hl_reading;
 struct hl_sqlite_reader;
 
 /* A body's file that no record names any more. */
@@ -44,6 +45,7 @@ struct hl_database_marks {
     int64_t oldest_queued; /* none below it is queued */
     uint64_t file_bytes;   /* of all bodies in files */
     uint64_t stream_bytes; /* of kept streams of synchronous calls that have ended */
+    uint64_t long_bytes;   /* of results' bodies that would be in files on a disk */
     size_t n_doomed;
 
     int64_t purged_result;  /* this pass of the purge has passed over what is up to here */
@@ -93,12 +95,14 @@ struct hl_log_mark {
 
 struct hl_database {
     struct hl_driver base;
-    struct hl_data_dir dir;
-    bool is_dry; /* only looked at (check.c): nothing is made, changed or left */
-    sqlite3 *db; /* NULL, as its statements: it could not be opened anew yet */
+    struct hl_data_dir dir; /* in memory there is none: its path is NULL */
+    bool is_dry;            /* only looked at (check.c): nothing is made, changed or left */
+    sqlite3 *db;            /* NULL, as its statements: it could not be opened anew yet */
     sqlite3_stmt *st[HL_SQL_COUNT];
     struct hl_log_mark log;
     struct hl_sqlite_reader *reader;
+    struct hl_reading *reading; /* in memory, instead of the reader */
+    bool uses_reserve;          /* memory.c */
 
     struct hl_key key;
     struct hl_sealer sealer;

@@ -98,8 +98,7 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
-    if (db->ended[db->n_ended - 1].is_stream)
-        hl_purge_note_stream(db, outcome->body.size);
+    hl_purge_note_result(db, &outcome->body, db->ended[db->n_ended - 1].is_stream);
     bool keeps = db->ended[db->n_ended - 1].keeps_request;
     hl_purge_note_late(db, run->number, keeps);
     if (run->has_file && !keeps)

@@ -9,6 +9,7 @@
 #include "base/crash_point.h"
 #include "base/id.h"
 #include "store/account.h"
+#include "store/body_file.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/upkeep.h"
@@ -106,11 +107,22 @@ static enum hl_err drop_request(struct hl_database *db, const struct result *res
     return err;
 }
 
-static void forget_stream(struct hl_database *db, const struct result *result)
+static bool is_long(enum hl_body_where where, uint64_t size)
+{
+    return where == HL_BODY_INLINE && size > HL_BODY_INLINE_MAX;
+}
+
+static void less(uint64_t *bytes, uint64_t size)
+{
+    *bytes -= size < *bytes ? size : *bytes;
+}
+
+static void forget_body(struct hl_database *db, const struct result *result)
 {
     if (result->is_stream)
-        db->now.stream_bytes -=
-            result->size < db->now.stream_bytes ? result->size : db->now.stream_bytes;
+        less(&db->now.stream_bytes, result->size);
+    if (is_long(result->where, result->size))
+        less(&db->now.long_bytes, result->size);
 }
 
 /* Its webhook, deliveries and attempts go with the run's row. */
@@ -128,7 +140,7 @@ static enum hl_err drop_run(struct hl_database *db, const struct result *result)
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
-    forget_stream(db, result);
+    forget_body(db, result);
     db->now.wants_sweep = true;
     HL_CRASH_POINT(PURGE_APPLIED);
     return err;
@@ -347,9 +359,13 @@ enum hl_err hl_purge_load_streams(struct hl_database *db)
     return HL_OK;
 }
 
-void hl_purge_note_stream(struct hl_database *db, uint64_t size)
+void hl_purge_note_result(struct hl_database *db, const struct hl_body *body, bool is_stream)
 {
-    db->now.stream_bytes += size;
+    if (is_long(body->where, body->size))
+        db->now.long_bytes += body->size;
+    if (!is_stream)
+        return;
+    db->now.stream_bytes += body->size;
     db->base.wants_purge = db->base.wants_purge || are_streams_over(db);
 }
 
@@ -379,7 +395,7 @@ static enum hl_err strip(struct hl_database *db, const struct result *result)
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
-    forget_stream(db, result);
+    forget_body(db, result);
     return err;
 }
 

@@ -36,7 +36,7 @@ struct hl_sqlite_reader {
 
 /* --- answers -------------------------------------------------------------------------------- */
 
-static enum hl_err answer(struct hl_reading *r, struct hl_store_msg *m)
+enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m)
 {
     switch (m->msg.type) {
     case HL_STORE_GET_RUN:
@@ -69,7 +69,7 @@ static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
     enum hl_err err = hl_reading_row(r, HL_ASK_BEGIN, &none);
     if (err != HL_ERR_NOT_FOUND)
         return err;
-    enum hl_err rc = answer(r, m);
+    enum hl_err rc = hl_sqlite_reader_answer(r, m);
     err = hl_reading_row(r, HL_ASK_END, &none);
     if (rc)
         hl_operation_clear(m);

@@ -7,6 +7,7 @@
 #include "base/err.h"
 
 struct hl_key;
+struct hl_reading;
 struct hl_store_msg;
 
 struct hl_sqlite_reader;
@@ -14,6 +15,8 @@ struct hl_sqlite_reader;
 /* Opens the database at `path`, which the writing connection has open, and starts the thread. */
 HL_MUST_CHECK enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out,
     const char *data_dir, const char *path, const struct hl_key *key, char *why, size_t why_len);
+/* Answers a question; inside a transaction, or where nobody else writes. */
+HL_MUST_CHECK enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m);
 /* Any thread; takes the message. */
 void hl_sqlite_reader_post(struct hl_sqlite_reader *reader, struct hl_store_msg *m);
 /* The store's thread: it has no connection when this returns, and answers UNAVAILABLE; or it has one

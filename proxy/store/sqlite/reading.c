@@ -14,6 +14,14 @@ static const char *const texts[] = {
 
 /* --- opening and closing -------------------------------------------------------------------- */
 
+static int prepare(struct hl_reading *r)
+{
+    int rc = SQLITE_OK;
+    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
+        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
+    return rc;
+}
+
 static int connect_to(struct hl_reading *r, const char *path)
 {
     int rc = sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
@@ -21,9 +29,7 @@ static int connect_to(struct hl_reading *r, const char *path)
         rc = sqlite3_busy_timeout(r->db, 1000);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(r->db, "PRAGMA mmap_size = 0", NULL, NULL, NULL);
-    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
-        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
-    return rc;
+    return rc == SQLITE_OK ? prepare(r) : rc;
 }
 
 enum hl_err hl_reading_open(
@@ -38,13 +44,22 @@ enum hl_err hl_reading_open(
     return err ? err : hl_sql_err(r->db, rc);
 }
 
+enum hl_err hl_reading_share(struct hl_reading *r, sqlite3 *db, const struct hl_key *key)
+{
+    r->db = db;
+    r->is_shared = true;
+    enum hl_err err = hl_sealer_init(&r->sealer, key);
+    return err ? err : hl_sql_err(db, prepare(r));
+}
+
 void hl_reading_close(struct hl_reading *r)
 {
     for (int i = 0; i < HL_ASK_COUNT; i++) {
         sqlite3_finalize(r->st[i]);
         r->st[i] = NULL;
     }
-    sqlite3_close(r->db);
+    if (!r->is_shared)
+        sqlite3_close(r->db);
     r->db = NULL;
     hl_sealer_fini(&r->sealer);
 }

@@ -1,6 +1,7 @@
 /* reading.h - the read-only connection and its statements. It can neither write nor checkpoint
  * (database.c says why that matters). Everything here is the reader's thread's; before that thread
- * starts and after it has ended, its owner's. */
+ * starts and after it has ended, its owner's. A store in memory has one connection, the writing one,
+ * which reads for it on the store's thread. */
 #ifndef HL_STORE_SQLITE_READING_H
 #define HL_STORE_SQLITE_READING_H
 
@@ -27,8 +28,7 @@
     X(REQUEST, "SELECT head, " HL_ASK_BODY " FROM ticket WHERE head IS NOT NULL AND number ="      \
         " (SELECT number FROM run WHERE run_id = ?1) UNION ALL SELECT head, " HL_ASK_BODY          \
         " FROM request WHERE number = (SELECT number FROM run WHERE run_id = ?1)")                 \
-    X(RESULT_RANGE, "SELECT substr(body_bytes, ?2, ?3) FROM result"                                 \
-        " WHERE number = (SELECT number FROM run WHERE run_id = ?1)")                              \
+    X(RUN_NUMBER, "SELECT number FROM run WHERE run_id = ?1")                                      \
     X(WEBHOOK, "SELECT url, secret FROM webhook WHERE run_id = ?1")                                \
     X(RUN_LOG, "SELECT lines FROM run_log WHERE run_id = ?1")                                      \
     X(WAITING, "SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = ?1 LIMIT ?2)")              \
@@ -134,6 +134,7 @@ enum hl_ask {
 
 struct hl_reading {
     sqlite3 *db;
+    bool is_shared; /* the writing one */
     sqlite3_stmt *st[HL_ASK_COUNT];
     struct hl_sealer sealer;
     const char *data_dir; /* borrowed: of bodies in files */
@@ -143,6 +144,9 @@ struct hl_reading {
  * hl_reading_close is due. */
 HL_MUST_CHECK enum hl_err hl_reading_open(
     struct hl_reading *r, const char *path, const struct hl_key *key, char *why, size_t why_len);
+/* Reads with a connection that writes, and outlives it. As above. */
+HL_MUST_CHECK enum hl_err hl_reading_share(
+    struct hl_reading *r, sqlite3 *db, const struct hl_key *key);
 void hl_reading_close(struct hl_reading *r);
 
 /* The statement, with no parameter bound. */

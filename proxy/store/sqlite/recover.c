@@ -19,7 +19,6 @@
 #include "store/sqlite/retry.h"
 #include "store/sqlite/running.h"
 #include "store/sqlite/turn.h"
-#include "store/sqlite/upkeep.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */
 
@@ -338,7 +337,5 @@ enum hl_err hl_recover_all(struct hl_database *db)
     if (!err)
         err = count_deliveries(db);
     backlog->lanes.now.dead = dead;
-    if (!err)
-        hl_upkeep_reclaim(db);
     return err;
 }

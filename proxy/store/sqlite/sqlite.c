@@ -26,6 +26,7 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/lease.h"
+#include "store/sqlite/memory.h"
 #include "store/sqlite/meta.h"
 #include "store/sqlite/minute.h"
 #include "store/sqlite/purge.h"
@@ -38,6 +39,7 @@
 #include "store/sqlite/sweep.h"
 #include "store/sqlite/transaction.h"
 #include "store/sqlite/upkeep.h"
+#include "store/store.h"
 
 /* All that is in the log must fit into the database when there is nothing but the reserve: half of
  * it before a checkpoint is due (upkeep.c), and another batch, whose pages are half empty. */
@@ -103,7 +105,7 @@ enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, b
 
 /* --- open ----------------------------------------------------------------------------------- */
 
-static void configure(struct hl_database *db, const struct hl_config *config)
+static void configure(struct hl_database *db, const struct hl_config *config, uint64_t max_bytes)
 {
     db->retention_ms = (int64_t)config->retention_ms;
     db->idem_ms = hl_store_key_ms(config);
@@ -111,7 +113,7 @@ static void configure(struct hl_database *db, const struct hl_config *config)
     db->keep_requests = config->keep_requests;
     db->retries_interrupted = config->retry_on.interrupted;
     db->webhook_attempts = config->webhook_attempts;
-    db->max_bytes = hl_store_limit_bytes(&config->store_max_bytes, db->dir.volume_size);
+    db->max_bytes = max_bytes;
     db->stream_retention_ms = (int64_t)config->stream_retention_ms;
     db->max_stream_bytes = hl_store_limit_bytes(&config->stream_keep_max_bytes, db->max_bytes);
 }
@@ -132,7 +134,7 @@ static enum hl_err open_all(
     db->base.data_dir = db->dir.path;
     db->base.lane_key = &db->key;
     db->base.max_batch = (size_t)hl_data_dir_reserve_size(&db->dir) / BATCHES_IN_RESERVE;
-    configure(db, config);
+    configure(db, config, hl_store_limit_bytes(&config->store_max_bytes, db->dir.volume_size));
     hl_data_dir_use_reserve_if_short(&db->dir);
     err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (!err)
@@ -153,6 +155,8 @@ static enum hl_err open_all(
     if (!err)
         err = hl_recover_all(db);
     if (!err)
+        hl_upkeep_reclaim(db);
+    if (!err)
         err = hl_purge_load_streams(db);
     if (!err && db->run_attempts > 0)
         hl_sweep_empty_tmp(db); /* streams that were left there have been looked at */
@@ -162,6 +166,21 @@ static enum hl_err open_all(
         return err;
     }
     return hl_sqlite_reader_start(&db->reader, db->dir.path, path, &db->key, why, why_len);
+}
+
+/* Nothing was left there; only where it begins must be said. */
+static enum hl_err open_in_memory(
+    struct hl_database *db, const struct hl_config *config, char *why, size_t why_len)
+{
+    db->base.lane_key = &db->key;
+    configure(db, config, hl_store_memory_max(config));
+    enum hl_err err = hl_memory_make(db, why, why_len);
+    if (err)
+        return err;
+    err = hl_recover_all(db);
+    if (err)
+        snprintf(why, why_len, "%s", hl_err_text(err));
+    return err;
 }
 
 static void post_question(struct hl_driver *d, struct hl_store_msg *m)
@@ -174,6 +193,7 @@ static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 void hl_sqlite_free(struct hl_database *db)
 {
     hl_sqlite_reader_stop(db->reader);
+    hl_memory_free(db);
     hl_connection_close(db);
     hl_sealer_fini(&db->sealer);
     hl_key_wipe(&db->key);
@@ -198,39 +218,37 @@ static void close_all(struct hl_driver *d)
     hl_sqlite_free(hl_database_of(d));
 }
 
-static const struct hl_driver_vt vt = {
-    .begin = hl_transaction_begin,
-    .commit = hl_transaction_commit,
-    .rollback = hl_transaction_rollback,
-    .accept = hl_stored_run_accept,
-    .record = hl_stored_run_record,
-    .claim = hl_claim_take,
-    .finish = hl_stored_run_finish,
-    .release = hl_claim_release,
-    .cancel = hl_stored_run_cancel,
-    .expire = hl_due_expire,
-    .recall = hl_due_recall,
-    .lease = hl_lease_take,
-    .attempt = hl_lease_attempt,
-    .outcome = hl_lease_outcome,
-    .redeliver = hl_stored_delivery_redeliver,
-    .add_account = hl_account_add,
-    .revoke_account = hl_account_revoke,
-    .limit_account = hl_account_limit,
-    .touch_accounts = hl_account_touch,
-    .tally = hl_minute_tell,
+#define OPERATIONS                                                                                 \
+    .begin = hl_transaction_begin, .commit = hl_transaction_commit,                                \
+    .rollback = hl_transaction_rollback, .accept = hl_stored_run_accept,                           \
+    .record = hl_stored_run_record, .claim = hl_claim_take, .finish = hl_stored_run_finish,        \
+    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_expire,          \
+    .recall = hl_due_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,                  \
+    .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
+    .add_account = hl_account_add, .revoke_account = hl_account_revoke,                            \
+    .limit_account = hl_account_limit, .touch_accounts = hl_account_touch,                         \
+    .tally = hl_minute_tell, .purge = hl_purge_step, .shed = hl_purge_shed,                        \
+    .survey = hl_upkeep_survey, .close = close_all
+
+static const struct hl_driver_vt on_disk = {
+    OPERATIONS,
     .keep_signing_key = hl_meta_keep_signing_key,
-    .purge = hl_purge_step,
     .note_time = hl_meta_note_time,
-    .shed = hl_purge_shed,
     .room = hl_upkeep_room,
     .release_reserve = hl_upkeep_release_reserve,
     .has_space = hl_upkeep_has_space,
     .settle = hl_upkeep_settle,
-    .survey = hl_upkeep_survey,
     .post_question = post_question,
     .reopen = hl_connection_reopen,
-    .close = close_all,
+};
+
+static const struct hl_driver_vt in_memory = {
+    OPERATIONS,
+    .room = hl_memory_room,
+    .release_reserve = hl_memory_release_reserve,
+    .has_space = hl_memory_has_space,
+    .settle = hl_memory_settle,
+    .answer = hl_memory_answer,
 };
 
 struct hl_database *hl_sqlite_new(void)
@@ -262,8 +280,10 @@ enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *confi
     }
     /* Statistics that nobody reads cost a lock for each allocation. Too late is no harm. */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-    db->base = (struct hl_driver){.vt = &vt, .backlog = backlog};
-    enum hl_err err = open_all(db, config, why, why_len);
+    bool is_in_memory = config->store == HL_STORE_MEMORY;
+    db->base = (struct hl_driver){.vt = is_in_memory ? &in_memory : &on_disk, .backlog = backlog};
+    enum hl_err err = is_in_memory ? open_in_memory(db, config, why, why_len)
+                                   : open_all(db, config, why, why_len);
     if (err) {
         hl_sqlite_free(db);
         return err;

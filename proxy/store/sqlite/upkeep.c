@@ -14,7 +14,7 @@
 #include "store/path.h"
 #include "store/sqlite/database.h"
 
-#define PAGE_SIZE 8192
+#define PAGE_SIZE HL_UPKEEP_PAGE_SIZE
 
 /* Who asks while the log is moved (a checkpoint) waits for as long as it takes to write the pages
  * that differ. Each commit writes a few that the one before it wrote too: what it has beside those is
@@ -25,20 +25,11 @@
 #define LOG_BYTES    (16 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
-/* And so many at a time, which is HL_SQL_VACUUM's own bound. */
-#define STEP_PAGES 256
-/* On a full volume a request is tried when there is room for so many like it: the last of it is for
- * those that are much lighter. */
-#define LIKE_IT 4
 
-struct pages {
-    uint64_t all, free;
-};
-
-static struct pages ask_pages(struct hl_database *db)
+struct hl_pages hl_upkeep_pages(struct hl_database *db)
 {
     struct hl_sql_row row;
-    struct pages pages = {0};
+    struct hl_pages pages = {0};
     if (hl_database_row(db, HL_SQL_PAGES, &row) != HL_OK)
         return pages;
     pages.all = (uint64_t)hl_sql_int(&row);
@@ -49,7 +40,7 @@ static struct pages ask_pages(struct hl_database *db)
 
 static uint64_t used_bytes(struct hl_database *db)
 {
-    struct pages pages = ask_pages(db);
+    struct hl_pages pages = hl_upkeep_pages(db);
     return (pages.all - pages.free) * PAGE_SIZE + db->now.file_bytes;
 }
 
@@ -60,7 +51,7 @@ bool hl_upkeep_is_over(struct hl_database *db)
 
 bool hl_upkeep_is_mostly_files(struct hl_database *db)
 {
-    return 2 * db->now.file_bytes > used_bytes(db);
+    return 2 * (db->now.file_bytes + db->now.long_bytes) > used_bytes(db);
 }
 
 /* A store that is over its limit makes room, on a volume that is full too. */
@@ -122,7 +113,8 @@ static uint64_t file_size(const struct hl_database *db, const char *name)
 {
     char path[HL_PATH_MAX];
     struct stat file;
-    if (hl_path(path, "%s/%s", db->dir.path, name) != HL_OK || stat(path, &file) < 0)
+    if (!db->dir.path || hl_path(path, "%s/%s", db->dir.path, name) != HL_OK ||
+        stat(path, &file) < 0)
         return 0;
     return (uint64_t)file.st_size;
 }
@@ -180,8 +172,9 @@ bool hl_upkeep_has_space(struct hl_driver *d, size_t weight)
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
     if (db->dir.reserve > 0 || free_bytes >= hl_data_dir_soft_limit(&db->dir))
         return true;
-    struct pages pages = ask_pages(db);
-    uint64_t wanted = LIKE_IT * (uint64_t)weight, log_bytes = (uint64_t)db->wal_pages * PAGE_SIZE;
+    struct hl_pages pages = hl_upkeep_pages(db);
+    uint64_t wanted = HL_UPKEEP_LIKE_IT * (uint64_t)weight,
+             log_bytes = (uint64_t)db->wal_pages * PAGE_SIZE;
     uint64_t database = file_size(db, "hookline.db") + pages.free * PAGE_SIZE;
     return beyond(wanted + log_bytes, log_size(db)) +
                beyond(wanted + pages.all * PAGE_SIZE, database) <=
@@ -202,7 +195,7 @@ static void unlink_doomed(struct hl_database *db)
     db->now.n_doomed = db->before.n_doomed = 0;
 }
 
-static uint64_t vacuum(struct hl_database *db, uint64_t most)
+uint64_t hl_upkeep_vacuum(struct hl_database *db, uint64_t most)
 {
     sqlite3_stmt *st = db->st[HL_SQL_VACUUM]; /* a row for each page */
     uint64_t n = 0;
@@ -218,17 +211,17 @@ static uint64_t pages_to_give(const struct hl_database *db)
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
     uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
     uint64_t pages = free_bytes > soft_limit ? (free_bytes - soft_limit) / (2 * PAGE_SIZE) : 0;
-    return pages == 0 || pages > STEP_PAGES ? STEP_PAGES : pages;
+    return pages == 0 || pages > HL_UPKEEP_STEP_PAGES ? HL_UPKEEP_STEP_PAGES : pages;
 }
 
 /* On a full volume, where there is no room for many, a few. */
 static bool give_pages_back(struct hl_database *db)
 {
     uint64_t spare = hl_data_dir_share(&db->dir, SPARE_BYTES) / PAGE_SIZE, given = 0;
-    if (ask_pages(db).free <= (is_volume_short(db) ? 0 : spare))
+    if (hl_upkeep_pages(db).free <= (is_volume_short(db) ? 0 : spare))
         return false;
     for (uint64_t most = pages_to_give(db); most > 0 && given == 0; most /= 4)
-        given = vacuum(db, most);
+        given = hl_upkeep_vacuum(db, most);
     return given > 0;
 }
 

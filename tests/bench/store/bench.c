@@ -9,6 +9,7 @@
  *   --postgres=URL   the store on PostgreSQL, in a schema of its own (hookline_bench); the floor is a row
  *                    inserted and deleted there
  *   --replicas=N     with it, default 1; the runs go to them in turn
+ *   --memory         with --runs, the store in memory
  *   --keep-requests=none    what HOOKLINE_KEEP_REQUESTS says; default failed
  *   --dir=PATH       where files are made and removed again, default in the build directory
  *   --rounds=N       default 7                --seconds=S   of each turn, default 0.5
@@ -51,6 +52,7 @@ static struct options read_options(int argc, char **argv)
         {"postgres", required_argument, NULL, 'p'},
         {"replicas", required_argument, NULL, 'a'},
         {"keep-requests", required_argument, NULL, 'k'},
+        {"memory", no_argument, NULL, 'm'},
         {0},
     };
     struct options options = {
@@ -74,6 +76,8 @@ static struct options read_options(int argc, char **argv)
             options.postgres = optarg;
         else if (name == 'a')
             options.replicas = (unsigned)atoi(optarg);
+        else if (name == 'm')
+            runs_use_memory();
         else if (name == 'k' && strcmp(optarg, "none") == 0)
             runs_keep_requests(HL_KEEP_REQUESTS_NONE);
         else if (name == 'k' && strcmp(optarg, "failed") == 0)

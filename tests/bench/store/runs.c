@@ -273,10 +273,16 @@ void runs_list(struct runs *runs, const struct hl_id *before)
 static const char *postgres_url; /* NULL: SQLite */
 static enum hl_keep_requests keep_requests;
 static unsigned replicas = 1;
+static bool is_in_memory;
 
 void runs_keep_requests(enum hl_keep_requests keep)
 {
     keep_requests = keep;
+}
+
+void runs_use_memory(void)
+{
+    is_in_memory = true;
 }
 
 const char *runs_postgres_url(void)
@@ -333,6 +339,10 @@ static void open_replica(
         .store_max_bytes = {.percent = 80}};
     if (postgres_url)
         set_postgres(&config);
+    if (is_in_memory) {
+        config.store = HL_STORE_MEMORY;
+        config.store_max_bytes = (struct hl_store_limit){.bytes = 1 << 30};
+    }
     if (hl_store_open(&replica->store, &config, why, sizeof(why)) == HL_OK)
         return;
     fprintf(stderr, "bench_store: %s\n", why);

@@ -37,6 +37,8 @@ void runs_use_postgres(const char *url, unsigned replicas);
 const char *runs_postgres_url(void);
 /* From the next opening on; FAILED before. */
 void runs_keep_requests(enum hl_keep_requests keep);
+/* From the next opening on. */
+void runs_use_memory(void);
 /* What earlier openings left there, if it is on PostgreSQL. Nothing is open. */
 void runs_forget(void);
 

@@ -79,18 +79,3 @@ Test(heap, of_those_with_the_same_key_the_smallest_tie_is_first)
     }
     hl_heap_fini(&heap);
 }
-
-Test(heap, counts_how_many_come_before_one)
-{
-
-    hl_heap_init(&heap);
-    for (size_t i = 0; i < MANY; i++) {
-        nodes[i] = (struct hl_heap_node){0};
-        cr_assert_eq(hl_heap_reserve(&heap), HL_OK);
-        hl_heap_add(&heap, &nodes[i], (int64_t)((i * 263) % MANY), 0);
-    }
-    for (size_t i = 0; i < MANY; i += 17)
-        cr_assert_eq(hl_heap_count_before(&heap, &nodes[i], MANY), (i * 263) % MANY);
-    cr_assert_eq(hl_heap_count_before(&heap, &nodes[MANY - 1], 5) <= 5, true);
-    hl_heap_fini(&heap);
-}

@@ -71,8 +71,12 @@ static void on_outcome(struct hl_store *s, struct hl_attempt_outcome *outcome)
     if (outcome->verdict == HL_ATTEMPT_RETRY && outcome->parks)
         outcome->is_parked |= s->parks;
     cr_assert_lt(s->told, OUTCOMES_MAX);
-    s->outcomes[s->told] = *outcome;
-    s->outcomes[s->told++].report = hl_attempt_report_copy(outcome->report);
+    struct hl_attempt_outcome *told = &s->outcomes[s->told++];
+    *told = *outcome;
+    if (outcome->report) {
+        told->report = malloc(sizeof(*told->report));
+        *told->report = *outcome->report;
+    }
 }
 
 static struct hl_leased *copy_of(const struct hl_leased *l)
