@@ -12,7 +12,8 @@ import {
     startHost,
 } from './lib/function.mjs';
 import { connect, request } from './lib/raw.mjs';
-import { freePort, isSanitized, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
+import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { caller } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { until, within } from './lib/until.mjs';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { INTERPRETERS, startPython } from './lib/python.mjs';
 import { connect, request } from './lib/raw.mjs';
-import { isSanitized } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
 
 const CALLS = Number(process.env.HOOKLINE_TEST_FUNCTION_CALLS ?? 3_000);
 const WARM_UP = 1_000;

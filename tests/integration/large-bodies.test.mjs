@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 import { test } from './lib/case.mjs';
-import { isSanitized } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 

@@ -5,7 +5,7 @@ import { test } from './lib/case.mjs';
 import { filesBelow } from './lib/files.mjs';
 import { cluster } from './lib/postgres.mjs';
 import { RUNS, fleet } from './lib/replicas.mjs';
-import { isSanitized } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const MIB = 1 << 20;

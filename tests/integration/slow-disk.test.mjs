@@ -4,7 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { compile, inRepository } from './lib/function.mjs';
-import { isSanitized, temporaryDirectory } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from './lib/case.mjs';
 import { chunk, connect, request } from './lib/raw.mjs';
-import { isSanitized } from './lib/sidecar.mjs';
+import { isSanitized } from './lib/sanitized.mjs';
 import { stage } from './lib/stage.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
 import { gate, until } from './lib/until.mjs';

@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path';
 import { atEnd, withUs } from './cleanup.mjs';
 import { onFailure } from './case.mjs';
 import { LogLines } from './loglines.mjs';
-import { BINARY, freePort, isSanitized, temporaryDirectory } from './sidecar.mjs';
+import { isSanitized } from './sanitized.mjs';
+import { BINARY, freePort, temporaryDirectory } from './sidecar.mjs';
 import { caller } from './stage.mjs';
 import { until } from './until.mjs';
 

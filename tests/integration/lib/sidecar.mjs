@@ -2,7 +2,6 @@
 // holds it to what every test expects: log lines are JSON, no sanitizer report, exit status 0.
 import { spawn, execFile } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
@@ -18,17 +17,7 @@ import { LogLines } from './loglines.mjs';
 import { until } from './until.mjs';
 
 export const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';
-/** Figures for time and memory mean nothing under a sanitizer. */
-export const isSanitized = /__[at]san_init/.test(binaryText());
 const SANITIZER = /(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:)/;
-
-function binaryText() {
-    try {
-        return readFileSync(BINARY, 'latin1');
-    } catch {
-        return '';
-    }
-}
 
 /** What a test gets unless it says otherwise: callers without tokens, loopback receivers allowed, a quick end. */
 const DEFAULTS = {

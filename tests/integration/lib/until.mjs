@@ -1,13 +1,14 @@
 // until.mjs - waiting: always for a condition, never for a time.
 
-/** Asks `condition` until it answers something truthy, and returns that. */
+/** Asks `condition` until it answers something truthy, and returns that; the less often the longer it has waited. */
 export async function until(what, condition, timeout = 20_000) {
-    const end = Date.now() + timeout;
+    const began = Date.now();
     for (;;) {
         const value = await condition();
         if (value) return value;
-        if (Date.now() > end) throw new Error(`${timeout} ms passed, still not so: ${what}`);
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        const waited = Date.now() - began;
+        if (waited > timeout) throw new Error(`${timeout} ms passed, still not so: ${what}`);
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50, Math.max(10, waited / 10))));
     }
 }
 
