@@ -1,7 +1,7 @@
 // An app that is down, dies, or does not speak HTTP: what callers and webhooks are told.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
@@ -41,7 +41,7 @@ test('a unix socket that is not there is 502, too', async (t) => {
 });
 
 test('an app that dies before its response is 502', async (t) => {
-    const { call } = await stage(t, {
+    const { call } = await shared(t, {
         app: byPath({
             reset: (x) => x.reset(),
             close: (x) => x.end(),
@@ -54,7 +54,7 @@ test('an app that dies before its response is 502', async (t) => {
 });
 
 test('an app that dies inside its body breaks the caller’s response, and is not passed off as whole', async (t) => {
-    const { connect, call } = await stage(t, {
+    const { connect, call } = await shared(t, {
         app: byPath({
             length: async (x) => {
                 await x.respond(200, { 'Content-Length': 100 });
@@ -98,7 +98,7 @@ test('an app that dies inside its body breaks the caller’s response, and is no
 });
 
 test('webhooks say how the app failed', async (t) => {
-    const { call, receiver } = await stage(t, {
+    const { call, receiver } = await shared(t, {
         app: byPath({
             reset: (x) => x.reset(),
             partial: async (x) => {
@@ -172,7 +172,7 @@ test('a response that is not valid HTTP is 502', async (t) => {
         'unknown coding': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n',
     };
     const names = Object.keys(heads);
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.raw(Buffer.from(heads[names[Number(x.path.slice(1))]], 'latin1'));
             x.end();

@@ -1,7 +1,7 @@
 // An asynchronous call is answered with 202 once it is on disk, and the app is called in the background.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, UUID_V7, assertProblem, echo, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, assertProblem, echo, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
@@ -10,7 +10,7 @@ import { gate, sleep, until } from './lib/until.mjs';
 const ASYNC = { async: 'true' };
 
 test('the 202 has exactly the contract’s body and fields', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     const response = await call(RUN, { query: ASYNC, body: '{}' });
     assert.equal(response.status, 202);
     assert.equal(response.headers['content-type'], 'application/json');
@@ -20,7 +20,7 @@ test('the 202 has exactly the contract’s body and fields', async (t) => {
 
 test('the 202 comes while the app has not answered', async (t) => {
     const doors = gate();
-    const { app, call } = await stage(t, {
+    const { app, call } = await shared(t, {
         app: async (x) => {
             await doors.promise;
             await x.send(200);
@@ -32,7 +32,7 @@ test('the 202 comes while the app has not answered', async (t) => {
 });
 
 test('the app gets the call as it was made, with its run id and attempt', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const response = await call('/v4/p/a/deep/path', {
         method: 'PUT',
         query: { ...ASYNC, x: '1' },
@@ -63,7 +63,7 @@ test('the app gets the call as it was made, with its run id and attempt', async 
 });
 
 test('a synchronous call has neither X-Run-Attempt nor X-Run-Deadline', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     await call();
     assert.equal(app.requests[0].head.has('x-run-attempt'), false);
     assert.equal(app.requests[0].head.has('x-run-deadline'), false);
@@ -91,7 +91,7 @@ test('X-Run-Deadline is when the grace period ends, counted from when the app wa
 });
 
 test('every framing of the request body works, none too', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     const target = `${RUN}?async=true`;
     await client.send(request('POST', target, {}, 'by length'));
@@ -110,7 +110,7 @@ test('every framing of the request body works, none too', async (t) => {
 });
 
 test('the app is called once for each call', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const responses = await Promise.all(
         Array.from({ length: 100 }, (_, i) => call(RUN, { query: ASYNC, body: `${i}` })),
     );
@@ -123,7 +123,7 @@ test('the app is called once for each call', async (t) => {
 });
 
 test('a call may go on after its caller has gone', async (t) => {
-    const { app, connect, receiver } = await stage(t);
+    const { app, connect, receiver } = await shared(t);
     const client = await connect();
     await client.send(
         request(
@@ -140,7 +140,7 @@ test('a call may go on after its caller has gone', async (t) => {
 });
 
 test('a caller that goes away inside its body has called nothing', async (t) => {
-    const { app, connect, call } = await stage(t);
+    const { app, connect, call } = await shared(t);
     const client = await connect();
     await client.send(request('POST', `${RUN}?async=true`, { 'Content-Length': 100 }));
     await client.send('only a part');
@@ -150,7 +150,7 @@ test('a caller that goes away inside its body has called nothing', async (t) => 
 });
 
 test('Prefer: respond-async asks for the same and is told so', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     for (const prefer of [
         'respond-async',
         'Respond-Async, handling=strict',
@@ -185,7 +185,7 @@ test('what hookline honours of Prefer never reaches the app; what it does not, a
 });
 
 test('an explicit async wins over Prefer', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     const headers = { prefer: 'respond-async' };
     const response = await call(RUN, { headers, query: { async: 'false' } });
     assert.equal(response.status, 200);
@@ -286,7 +286,7 @@ test('a caller that waits for 100 is told of 413 instead', async (t) => {
 });
 
 test('GET and HEAD can be asynchronous as well', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     for (const method of ['GET', 'HEAD']) {
         await client.send(request(method, '/v4/p/a/x?async=true'));

@@ -1,7 +1,7 @@
 // Requests that are not HTTP, or ambiguous: the right 4xx as problem+json, a closed connection, and the app never called.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { until } from './lib/until.mjs';
 
@@ -94,7 +94,7 @@ const BAD = {
 };
 
 test('what is not a request is refused, with a closed connection, and the app is never called', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     for (const [name, [bytes, allowed]] of Object.entries(BAD)) {
         const client = await connect();
         await client.send(bytes);
@@ -108,7 +108,7 @@ test('what is not a request is refused, with a closed connection, and the app is
 });
 
 test('the same byte by byte', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     await Promise.all(
         Object.entries(BAD).map(async ([name, [bytes, allowed]]) => {
             const client = await connect();
@@ -140,7 +140,7 @@ const BAD_CHUNKS = {
 };
 
 test('a bad chunk is 400 on an asynchronous call, and nothing is queued', async (t) => {
-    const { app, connect, call } = await stage(t);
+    const { app, connect, call } = await shared(t);
     for (const [name, bytes] of Object.entries(BAD_CHUNKS)) {
         const client = await connect();
         void client.send(
@@ -158,7 +158,7 @@ test('a bad chunk is 400 on an asynchronous call, and nothing is queued', async 
 });
 
 test('a bad chunk on a synchronous call never reaches the app as a whole request', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     for (const [name, bytes] of Object.entries(BAD_CHUNKS)) {
         const client = await connect();
         void client.send(post(`${H}Transfer-Encoding: chunked\r\n`, bytes));
@@ -173,7 +173,7 @@ test('a bad chunk on a synchronous call never reaches the app as a whole request
 });
 
 test('a smuggled request is body, not a request', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const hidden = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
     const client = await connect();
     await client.send(request('POST', RUN, {}, hidden));
@@ -195,7 +195,7 @@ test('a smuggled request is body, not a request', async (t) => {
 });
 
 test('a few empty lines before a request are tolerated', async (t) => {
-    const { connect } = await stage(t);
+    const { connect } = await shared(t);
     const client = await connect();
     await client.send(Buffer.concat([Buffer.from('\r\n'), request('POST', RUN, {}, '')]));
     assert.equal((await client.response()).status, 200);
@@ -220,7 +220,7 @@ test('a connection that sends nothing, or only a part, and closes does no harm',
 });
 
 test('random bytes never harm it', async (t) => {
-    const { connect, call } = await stage(t);
+    const { connect, call } = await shared(t);
     let seed = 12345;
     const random = () => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) / 0x7fffffff;
     const valid = request('POST', `${RUN}?async=true`, {

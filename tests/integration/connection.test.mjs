@@ -1,7 +1,7 @@
 // Callers' connections and those to the app: keep-alive, pipelining, HTTP/1.0, closing, reuse.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, echo, stage } from './lib/stage.mjs';
+import { RUN, echo, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';
 import { gate, until, within } from './lib/until.mjs';
@@ -18,7 +18,7 @@ test('one connection serves many calls, and one to the app is enough for them', 
 
 test('pipelined requests are answered in their order', async (t) => {
     const slow = gate();
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             if (x.path === '/slow') await slow.promise;
             await echo(x);
@@ -43,7 +43,7 @@ test('pipelined requests are answered in their order', async (t) => {
 });
 
 test('requests that come byte by byte are read like any other', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.sendInPieces(request('POST', RUN, { 'X-A': 'b' }, 'body'));
     assert.equal((await client.response()).status, 200);
@@ -59,7 +59,7 @@ test('requests that come byte by byte are read like any other', async (t) => {
 });
 
 test('an app that answers byte by byte is understood', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             const bytes =
                 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n';
@@ -75,7 +75,7 @@ test('an app that answers byte by byte is understood', async (t) => {
 });
 
 test('Connection: close of the caller ends the connection after the answer', async (t) => {
-    const { connect } = await stage(t);
+    const { connect } = await shared(t);
     const client = await connect();
     await client.send(request('POST', RUN, { Connection: 'close' }, ''));
     const response = await client.response();
@@ -84,7 +84,7 @@ test('Connection: close of the caller ends the connection after the answer', asy
 });
 
 test('Connection: close of the app is not the caller’s', async (t) => {
-    const { app, connect } = await stage(t, {
+    const { app, connect } = await shared(t, {
         app: async (x) => {
             await x.send(200, { Connection: 'close' }, 'ok');
             x.end();
@@ -134,7 +134,8 @@ const CUTS = [
 ];
 for (const [what, cut] of CUTS) {
     test(`an HTTP/1.0 caller whose response is cut by ${what} sees a reset, not its end`, async (t) => {
-        const { app, sidecar, connect } = await stage(t, {
+        const own = /SIGTERM/.test(what) ? stage : shared;
+        const { app, sidecar, connect } = await own(t, {
             app: async (x) => {
                 await x.respond(200, { 'Transfer-Encoding': 'chunked' });
                 await x.chunk('a part');
@@ -154,7 +155,7 @@ for (const [what, cut] of CUTS) {
 }
 
 test('an HTTP/1.0 caller may keep its connection', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     for (let i = 0; i < 2; i++) {
         await client.send(
@@ -168,7 +169,7 @@ test('an HTTP/1.0 caller may keep its connection', async (t) => {
 });
 
 test('a caller that closes its sending half counts as gone', async (t) => {
-    const { app, connect } = await stage(t, { app: (x) => x.gone });
+    const { app, connect } = await shared(t, { app: (x) => x.gone });
     const client = await connect();
     await client.send(request('POST', RUN, {}, 'body'));
     await until('the app was called', () => app.requests.length === 1);
@@ -274,7 +275,7 @@ test('what follows a response unasked spoils the connection, not the next call',
 });
 
 test('the caller gone, the call to the app is cut', async (t) => {
-    const { app, connect } = await stage(t, { app: (x) => x.gone });
+    const { app, connect } = await shared(t, { app: (x) => x.gone });
     const client = await connect();
     await client.send(request('POST', RUN, {}, '{}'));
     await until('the app was called', () => app.requests.length === 1);
@@ -299,7 +300,7 @@ test('HOOKLINE_LISTEN takes several addresses, of both families', async (t) => {
 });
 
 test('what follows Connection: close on the same connection is not served', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     const last = request('POST', RUN, { Connection: 'close' }, 'last');
     await client.send(Buffer.concat([last, request('POST', RUN, {}, 'too late')]));

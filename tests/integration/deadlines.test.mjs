@@ -4,7 +4,7 @@ import { test } from './lib/case.mjs';
 import { PeerGone } from './lib/http1.mjs';
 import { request } from './lib/raw.mjs';
 import { control } from './lib/rest.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, shared, stage } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
 const SSE = { 'Content-Type': 'text/event-stream', 'Transfer-Encoding': 'chunked' };
@@ -37,7 +37,7 @@ async function untilCut(client, head) {
 
 test('X-Run-Timeout ends a synchronous call with 504, and the app knows until when it has', async (t) => {
     const { doors, app: handler } = waiting();
-    const { app, call, sidecar } = await stage(t, { app: handler });
+    const { app, call, sidecar } = await shared(t, { app: handler });
     const before = Math.floor(Date.now() / 1000);
     const answer = await call(RUN, { headers: { 'x-run-timeout': '300ms' }, body: '{}' });
     assert.match(assertProblem(answer, 504).detail, /X-Run-Timeout/);
@@ -48,7 +48,7 @@ test('X-Run-Timeout ends a synchronous call with 504, and the app knows until wh
 });
 
 test('without a limit the app is told of none', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     await call(RUN, { headers: { 'x-run-deadline': '1' } });
     assert.equal(app.requests[0].get('x-run-deadline'), undefined);
 });
@@ -72,9 +72,9 @@ test('HOOKLINE_SYNC_TIMEOUT cuts an open stream, but no tunnel', async (t) => {
                 return;
             }
             await x.respond(200, SSE);
-            for (;;) {
+            for (let isGone = false; !isGone; ) {
                 await x.chunk('data: 1\n\n');
-                await sleep(50);
+                isGone = await Promise.race([x.gone.then(() => true), sleep(50)]);
             }
         },
     });
@@ -123,7 +123,7 @@ for (const heartbeat of ['40ms', '0'])
                     await x.chunk(`data: ${i}\n\n`);
                     await sleep(100); // in all longer than the silence that is allowed
                 }
-                await sleep(60_000);
+                await x.gone;
             },
         });
         const client = await connect();
@@ -135,7 +135,7 @@ for (const heartbeat of ['40ms', '0'])
 
 test('an asynchronous run is cut by its X-Run-Timeout', async (t) => {
     const { doors, app: handler } = waiting();
-    const { app, call, sidecar } = await stage(t, { app: handler });
+    const { app, call, sidecar } = await shared(t, { app: handler });
     const { id } = await call(RUN, { query: { async: 'true' }, headers: { 'x-run-timeout': '300ms' } });
     await until('it has ended', async () => (await endOf(sidecar, id)) === 'failure: timeout');
     const deadline = Number(app.requests[0].get('x-run-deadline'));

@@ -1,7 +1,7 @@
 // Which header fields the app and the caller get: theirs byte for byte, minus hop-by-hop ones and spoofed ones, plus ours.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 
 /** One synchronous call with these fields; what the app saw. */
@@ -13,7 +13,7 @@ async function seenByApp(context, fields, path = RUN) {
 }
 
 test('end-to-end fields go on in order and byte for byte, repeated ones too', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const seen = await seenByApp(context, {
         'X-First': ['1', '2'],
         'x-mixedCase': 'a  b\tc',
@@ -40,7 +40,7 @@ test('end-to-end fields go on in order and byte for byte, repeated ones too', as
 });
 
 test('hop-by-hop fields and those that Connection names stay here, both ways', async (t) => {
-    const context = await stage(t, {
+    const context = await shared(t, {
         app: (x) =>
             x.send(
                 200,
@@ -97,7 +97,7 @@ test('hop-by-hop fields and those that Connection names stay here, both ways', a
 });
 
 test('Connection cannot take away what the next hop needs', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const seen = await seenByApp(context, {
         Connection: 'host, content-length, x-request-id, x-forwarded-for, traceparent',
     });
@@ -108,7 +108,7 @@ test('Connection cannot take away what the next hop needs', async (t) => {
 });
 
 test('X-Request-Id is a version 7 UUID of ours, the same for app and caller, new for each call', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const responses = [];
     for (let i = 0; i < 5; i++) {
         responses.push(await call(RUN, { headers: { 'X-Request-Id': 'of-the-caller' } }));
@@ -124,12 +124,12 @@ test('X-Request-Id is a version 7 UUID of ours, the same for app and caller, new
 });
 
 test('an X-Request-Id of the app is replaced', async (t) => {
-    const { call } = await stage(t, { app: (x) => x.send(200, { 'X-Request-Id': 'of-the-app' }) });
+    const { call } = await shared(t, { app: (x) => x.send(200, { 'X-Request-Id': 'of-the-app' }) });
     assert.match((await call()).id, UUID_V7);
 });
 
 test('X-Run-* of a caller and names of ours with underscores never reach the app', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const seen = await seenByApp(context, {
         'X-Run-Attempt': '7',
         'x-run-anything': '1',
@@ -150,7 +150,7 @@ test('X-Run-* of a caller and names of ours with underscores never reach the app
 });
 
 test('X-Webhook-Secret never reaches the app; Authorization does with HOOKLINE_AUTH=none', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const fields = { 'X-Webhook-Secret': 'top-secret', Authorization: 'Bearer of-the-app' };
     for (const path of [RUN, '/v4/p/a/other', '/passed']) {
         const seen = await seenByApp(context, fields, path);
@@ -160,7 +160,7 @@ test('X-Webhook-Secret never reaches the app; Authorization does with HOOKLINE_A
 });
 
 test('X-Forwarded-* and their kin are replaced when the peer is not trusted', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const seen = await seenByApp(context, {
         Host: 'public.example:8443',
         'X-Forwarded-For': '9.9.9.9',
@@ -202,7 +202,7 @@ test('a peer outside HOOKLINE_TRUSTED_PROXIES is not trusted', async (t) => {
 });
 
 test('traceparent is passed on when valid, and made when missing or broken', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const given = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const seen = await seenByApp(context, { traceparent: given, tracestate: 'vendor=1' });
     assert.equal(seen.get('traceparent'), given);
@@ -222,7 +222,7 @@ test('traceparent is passed on when valid, and made when missing or broken', asy
 });
 
 test('Accept-Encoding is the caller’s on a plain call, identity with a webhook', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const plain = await seenByApp(context, { 'Accept-Encoding': 'br, gzip' });
     assert.equal(plain.get('accept-encoding'), 'br, gzip');
     const hook = encodeURIComponent(context.receiver.url());
@@ -235,7 +235,7 @@ test('Accept-Encoding is the caller’s on a plain call, identity with a webhook
 });
 
 test('fields of the app reach the caller in order, Set-Cookie lines apart', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: (x) =>
             x.send(
                 200,
@@ -267,7 +267,7 @@ test('fields of the app reach the caller in order, Set-Cookie lines apart', asyn
 });
 
 test('X-Request-Id is on every response, hookline’s own included', async (t) => {
-    const { call, connect } = await stage(t);
+    const { call, connect } = await shared(t);
     for (const path of [
         RUN,
         '/v4/p/a/x',

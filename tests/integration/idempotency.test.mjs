@@ -1,7 +1,7 @@
 // Idempotency-Key: the same key with the same request is the same run; with another request it is 422.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const asynchronously = (key, more = {}) => ({
@@ -12,7 +12,7 @@ const asynchronously = (key, more = {}) => ({
 });
 
 test('the same key and request give the same run id and no second run', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const first = await call(RUN, asynchronously('key-1'));
     const second = await call(RUN, asynchronously('key-1'));
     assert.equal(second.status, 202);
@@ -25,7 +25,7 @@ test('the same key and request give the same run id and no second run', async (t
 });
 
 test('fifty callers at once with one key make one run', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const responses = await Promise.all(
         Array.from({ length: 50 }, () => call(RUN, asynchronously('same'))),
     );
@@ -36,10 +36,10 @@ test('fifty callers at once with one key make one run', async (t) => {
 });
 
 test('the same key with another request is 422 and leaves no trace', async (t) => {
-    const { app, call, receiver } = await stage(t);
+    const { app, call, receiver } = await shared(t);
     await call(
         RUN,
-        asynchronously('key', {
+        asynchronously('key-3', {
             query: { webhookEndpoint: receiver.url('/a') },
             headers: { 'x-webhook-secret': 's' },
         }),
@@ -48,20 +48,20 @@ test('the same key with another request is 422 and leaves no trace', async (t) =
         query: { webhookEndpoint: receiver.url('/a') },
         headers: { 'x-webhook-secret': 's' },
     };
-    assert.equal((await call(RUN, asynchronously('key', same))).status, 202);
+    assert.equal((await call(RUN, asynchronously('key-3', same))).status, 202);
     const others = {
-        body: [RUN, asynchronously('key', { ...same, body: '{"other":1}' })],
-        method: ['/v4/p/a/x', asynchronously('key', { ...same, method: 'PUT' })],
-        target: ['/v4/p/a/x', asynchronously('key', same)],
-        query: [RUN, asynchronously('key', { ...same, query: { ...same.query, x: '1' } })],
+        body: [RUN, asynchronously('key-3', { ...same, body: '{"other":1}' })],
+        method: ['/v4/p/a/x', asynchronously('key-3', { ...same, method: 'PUT' })],
+        target: ['/v4/p/a/x', asynchronously('key-3', same)],
+        query: [RUN, asynchronously('key-3', { ...same, query: { ...same.query, x: '1' } })],
         webhook: [
             RUN,
-            asynchronously('key', { ...same, query: { webhookEndpoint: receiver.url('/b') } }),
+            asynchronously('key-3', { ...same, query: { webhookEndpoint: receiver.url('/b') } }),
         ],
-        secret: [RUN, asynchronously('key', { ...same, headers: { 'x-webhook-secret': 'other' } })],
+        secret: [RUN, asynchronously('key-3', { ...same, headers: { 'x-webhook-secret': 'other' } })],
         'content type': [
             RUN,
-            asynchronously('key', {
+            asynchronously('key-3', {
                 ...same,
                 headers: { ...same.headers, 'content-type': 'text/plain' },
             }),
@@ -78,10 +78,10 @@ test('the same key with another request is 422 and leaves no trace', async (t) =
 });
 
 test('project and app have keys of their own', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const ids = [];
     for (const path of ['/v4/p/a/run', '/v4/p/b/run', '/v4/q/a/run']) {
-        ids.push((await call(path, asynchronously('key'))).id);
+        ids.push((await call(path, asynchronously('key-4'))).id);
     }
     assert.equal(new Set(ids).size, 3);
     await until('three runs', () => app.requests.length === 3);
@@ -100,7 +100,7 @@ test('a key is kept over a restart', async (t) => {
 });
 
 test('a key is 1 to 255 bytes', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     assert.equal((await call(RUN, asynchronously('k'.repeat(255)))).status, 202);
     for (const key of ['k'.repeat(256), ''])
         assertProblem(await call(RUN, asynchronously(key)), 400);
@@ -133,7 +133,7 @@ test('a refused call does not take its key', async (t) => {
 });
 
 test('on a synchronous call the key is the app’s business', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     for (let i = 0; i < 2; i++) await call(RUN, { headers: { 'idempotency-key': 'key' } });
     assert.deepEqual(
         app.requests.map((r) => r.get('idempotency-key')),

@@ -4,7 +4,7 @@ import { test } from './lib/case.mjs';
 import { assertRefused, control, pages } from './lib/rest.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { Receiver } from './lib/receiver.mjs';
-import { RUN, stage } from './lib/stage.mjs';
+import { RUN, shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const DELIVERIES = '/v2/projects/p/deliveries';
@@ -48,7 +48,7 @@ test('the list filters by state, app, run and time, newest first', async (t) => 
 });
 
 test('one delivery has its attempts with time, outcome, status, duration and error', async (t) => {
-    const { call, receiver, sidecar } = await stage(t);
+    const { call, receiver, sidecar } = await shared(t);
     const ask = control(sidecar);
     receiver.script('/hook', 404, 500);
     const { delivery_id } = await deliver({ call, ask, url: receiver.url('/hook') });
@@ -73,7 +73,7 @@ test('one delivery has its attempts with time, outcome, status, duration and err
 });
 
 test('a dead delivery is sent again in a new round, its history kept', async (t) => {
-    const { call, receiver, sidecar } = await stage(t);
+    const { call, receiver, sidecar } = await shared(t);
     const ask = control(sidecar);
     receiver.script('/hook', 500, 200);
     const dead = await deliver({ call, ask, url: receiver.url('/hook') });
@@ -225,7 +225,7 @@ test('deliveries are found by destination and by the last status, and counted', 
 });
 
 test('a delivery of another project is 404', async (t) => {
-    const { call, receiver, sidecar } = await stage(t);
+    const { call, receiver, sidecar } = await shared(t);
     const ask = control(sidecar);
     const { delivery_id } = await deliver({ call, ask, url: receiver.url() });
     const path = `/v2/projects/q/deliveries/${delivery_id}`;

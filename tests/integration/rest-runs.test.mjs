@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { assertRefused, control, pages } from './lib/rest.mjs';
-import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, shared, stage } from './lib/stage.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
 const RUNS = '/v2/projects/p/apps/a/runs';
@@ -275,7 +275,7 @@ test('the newest 10,000 synchronous runs are remembered over all workers', { lim
 });
 
 test('one run shows its deliveries and each attempt', async (t) => {
-    const { call, receiver, sidecar } = await stage(t);
+    const { call, receiver, sidecar } = await shared(t);
     const ask = control(sidecar);
     receiver.script('/hook', 404, 204);
     const query = { async: 'true', webhookEndpoint: receiver.url('/hook?token=hidden') };
@@ -307,7 +307,7 @@ test('one run shows its deliveries and each attempt', async (t) => {
 });
 
 test('a run of another project or app, or none, is 404', async (t) => {
-    const { call, sidecar } = await stage(t);
+    const { call, sidecar } = await shared(t);
     const ask = control(sidecar);
     const { id: sync } = await call(RUN);
     const { id: stored } = await call(RUN, { query: { async: 'true' } });
@@ -328,7 +328,7 @@ test('a run of another project or app, or none, is 404', async (t) => {
 });
 
 test('the result has the kept bytes, their type, and nothing of the app that a browser acts on', async (t) => {
-    const { call, sidecar } = await stage(t, {
+    const { call, sidecar } = await shared(t, {
         app: async (x) => {
             await x.body();
             await x.send(
@@ -490,7 +490,7 @@ test('a cancel that was accepted holds, also of a run whose end is on its way, a
 });
 
 test('a running run that is cancelled is cut off', async (t) => {
-    const { app, call, sidecar } = await stage(t, {
+    const { app, call, sidecar } = await shared(t, {
         app: async (x) => {
             await x.body();
             await x.gone;
@@ -506,7 +506,7 @@ test('a running run that is cancelled is cut off', async (t) => {
 
 test('a cancelled synchronous caller gets 410 if nothing was answered yet', async (t) => {
     for (const query of [{}, { webhookEndpoint: true }]) {
-        const { app, call, receiver, sidecar } = await stage(t, {
+        const { app, call, receiver, sidecar } = await shared(t, {
             app: async (x) => {
                 await x.body();
                 await x.gone;
@@ -571,7 +571,7 @@ test('a synchronous call with a webhook is known while it waits for the app, and
 });
 
 test('a cancelled stream is cut', async (t) => {
-    const { app, connect, sidecar } = await stage(t, {
+    const { app, connect, sidecar } = await shared(t, {
         app: async (x) => {
             await x.body();
             await x.respond(200, {

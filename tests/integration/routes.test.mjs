@@ -1,14 +1,14 @@
 // Which requests reach the app, under which path, and which are refused before it.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, caller, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { control } from './lib/rest.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
 import { until } from './lib/until.mjs';
 
 test('POST …/run calls the app at /run', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const response = await call(RUN, { body: '{"a":1}' });
     assert.equal(response.status, 200);
     assert.equal(app.requests[0].target, '/run');
@@ -23,7 +23,7 @@ test('HOOKLINE_APP_RUN_PATH moves the run path', async (t) => {
 });
 
 test('any method reaches another endpoint of the app', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     for (const method of [
         'GET',
@@ -44,7 +44,7 @@ test('any method reaches another endpoint of the app', async (t) => {
 });
 
 test('another method on /run is 405 with Allow', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
         const client = await connect();
         await client.send(request(method, RUN));
@@ -56,7 +56,7 @@ test('another method on /run is 405 with Allow', async (t) => {
 });
 
 test('CONNECT and TRACE are 405 everywhere', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const attempts = [
         ['TRACE', '/'],
         ['TRACE', RUN],
@@ -72,7 +72,7 @@ test('CONNECT and TRACE are 405 everywhere', async (t) => {
 });
 
 test('what is under no route of ours passes through with its query untouched', async (t) => {
-    const { app, call, connect } = await stage(t);
+    const { app, call, connect } = await shared(t);
     await call('/models', { method: 'GET' });
     const client = await connect();
     const target = '/run?async=maybe&webhookEndpoint=ftp%3A%2F%2Fx&&a=%7e';
@@ -85,7 +85,7 @@ test('what is under no route of ours passes through with its query untouched', a
 });
 
 test('an absolute-form target and OPTIONS * pass as they should', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('GET', 'http://other.test:81/path?q=1', { Host: 'hookline.test' }));
     assert.equal((await client.response()).status, 200);
@@ -104,7 +104,7 @@ test('HOOKLINE_PASSTHROUGH=off answers 404 instead', async (t) => {
 });
 
 test('/v2/projects and unknown /_hookline paths are 404 and never the app', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     for (const path of [
         '/v2/projects/p/service-accounts',
         '/v2/projects/p/unknown',
@@ -128,7 +128,7 @@ test('project and app of the path must be the configured ones', async (t) => {
 });
 
 test('names are 1 to 128 of the allowed characters', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     for (const name of ['A-z.0_9', 'n'.repeat(128), '...']) {
         await client.send(request('POST', `/v4/${name}/${name}/run`, {}, ''));
@@ -165,7 +165,7 @@ test('names are 1 to 128 of the allowed characters', async (t) => {
 });
 
 test('async and webhookEndpoint are cut out of the query, every other byte stays', async (t) => {
-    const { app, receiver, connect } = await stage(t);
+    const { app, receiver, connect } = await shared(t);
     const hook = encodeURIComponent(receiver.url());
     const client = await connect();
     for (const [query, forwarded] of [
@@ -184,7 +184,7 @@ test('async and webhookEndpoint are cut out of the query, every other byte stays
 });
 
 test('async takes true and 1 in any case; false, 0 and absence are synchronous', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     for (const value of ['true', 'True', 'TRUE', '1']) {
         assert.equal((await call(RUN, { query: { async: value } })).status, 202, value);
     }
@@ -194,7 +194,7 @@ test('async takes true and 1 in any case; false, 0 and absence are synchronous',
 });
 
 test('an unknown async value is 400 and the app is not called', async (t) => {
-    const { app, call, connect } = await stage(t);
+    const { app, call, connect } = await shared(t);
     for (const value of ['yes', '2', 'tru', ' true', 'true,true']) {
         assertProblem(await call(RUN, { query: { async: value } }), 400);
     }
@@ -207,7 +207,7 @@ test('an unknown async value is 400 and the app is not called', async (t) => {
 });
 
 test('a repeated parameter of ours is 400 and the app is not called', async (t) => {
-    const { app, receiver, connect } = await stage(t);
+    const { app, receiver, connect } = await shared(t);
     const hook = `webhookEndpoint=${encodeURIComponent(receiver.url())}`;
     for (const query of ['async=true&async=true', 'async=true&%61sync=false', `${hook}&${hook}`]) {
         const client = await connect();
@@ -218,7 +218,7 @@ test('a repeated parameter of ours is 400 and the app is not called', async (t) 
 });
 
 test('a JSON body that is not JSON is the app’s business', async (t) => {
-    const { app, call } = await stage(t);
+    const { app, call } = await shared(t);
     const headers = { 'content-type': 'application/json' };
     assert.equal((await call(RUN, { headers, body: '{"broken": ' })).status, 200);
     assert.equal(app.requests[0].bytes.toString(), '{"broken": ');

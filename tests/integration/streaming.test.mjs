@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { EventSource } from 'eventsource';
 import { fetch as undiciFetch } from 'undici';
 import { test } from './lib/case.mjs';
-import { RUN, UUID_V7, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, shared, stage } from './lib/stage.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { EventReader } from './lib/events.mjs';
 import { request } from './lib/raw.mjs';
@@ -22,7 +22,7 @@ async function openStream(client, path = RUN) {
 }
 
 test('a stream has the contract’s status and fields', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             await x.chunk('data: 1\n\n');
@@ -44,7 +44,7 @@ test('fields that the app set itself stay as they are', async (t) => {
         'Cache-Control': 'no-store',
         'X-Accel-Buffering': 'yes',
     };
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, { ...own, 'Transfer-Encoding': 'chunked' });
             await x.lastChunk();
@@ -56,7 +56,7 @@ test('fields that the app set itself stay as they are', async (t) => {
 
 test('each event arrives before the next one is sent', async (t) => {
     const gates = Array.from({ length: 5 }, gate);
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             for (const [i, { promise }] of gates.entries()) {
@@ -76,7 +76,7 @@ test('each event arrives before the next one is sent', async (t) => {
 
 test('the head arrives before the first event', async (t) => {
     const first = gate();
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             await first.promise;
@@ -91,7 +91,7 @@ test('the head arrives before the first event', async (t) => {
 });
 
 test('chunks of the app are neither joined nor cut', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             for (let i = 0; i < 50; i++) void x.chunk(`data: ${i} ${'x'.repeat(i * 20)}\n\n`);
@@ -267,7 +267,7 @@ test('the webhook of a stream carries it whole and without heartbeats', async (t
 });
 
 test('a stream that breaks is broken for the caller too, not ended', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             await x.chunk('data: 1\n\n');
@@ -282,7 +282,7 @@ test('a stream that breaks is broken for the caller too, not ended', async (t) =
 });
 
 test('a browser’s EventSource gets the events', async (t) => {
-    const { sidecar } = await stage(t, {
+    const { sidecar } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             for (let i = 0; i < 3; i++) await x.chunk(`id: ${i}\ndata: {"n":${i}}\n\n`);
@@ -303,7 +303,7 @@ test('a browser’s EventSource gets the events', async (t) => {
 
 test('a caller that leaves a stream ends the app’s work', async (t) => {
     let isGone = false;
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, SSE);
             await x.chunk('data: 1\n\n');

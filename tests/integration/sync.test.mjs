@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from './lib/case.mjs';
-import { RUN, assertProblem, echo, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, echo, shared, stage } from './lib/stage.mjs';
 import { chunk, request } from './lib/raw.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const BODYLESS = new Set([204, 205, 304]);
 
 test('the app’s status, reason and body are the caller’s', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             const status = Number(x.path.slice(1));
             if (status === 204 || status === 304) await x.respond(status, { 'X-Status': status });
@@ -47,7 +47,7 @@ test('through a unix socket to the app just the same', async (t) => {
 
 for (const size of [0, 1, 100, 65_535, 65_536, 1 << 20, 10 << 20]) {
     test(`a body of ${size} bytes is echoed whole, by length and by chunks`, async (t) => {
-        const { app, connect } = await stage(t, {
+        const { app, connect } = await shared(t, {
             app: async (x) => {
                 const body = await x.body();
                 if (x.path === '/length') return x.send(200, {}, body);
@@ -74,7 +74,7 @@ for (const size of [0, 1, 100, 65_535, 65_536, 1 << 20, 10 << 20]) {
 }
 
 test('a response that ends with the connection is passed whole, and the caller is told where it ends', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, { 'Content-Type': 'text/plain' });
             await x.raw('until ');
@@ -92,7 +92,7 @@ test('a response that ends with the connection is passed whole, and the caller i
 });
 
 test('a request without a body stays without one', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('GET', '/v4/p/a/x'));
     await client.response();
@@ -105,7 +105,7 @@ test('a request without a body stays without one', async (t) => {
 });
 
 test('a chunked request reaches the app chunked, extensions dropped', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('POST', RUN, { 'Transfer-Encoding': 'chunked' }));
     await client.send('3;ext=1;q="a;b"\r\nabc\r\nA\r\n0123456789\r\n000\r\n\r\n');
@@ -116,7 +116,7 @@ test('a chunked request reaches the app chunked, extensions dropped', async (t) 
 
 test('a request body reaches the app while the caller is still sending', async (t) => {
     const first = gate();
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             for await (const piece of x.pieces()) first.open(piece.toString());
             await x.send(200, {}, 'done');
@@ -132,7 +132,7 @@ test('a request body reaches the app while the caller is still sending', async (
 
 test('a response body reaches the caller while the app is still sending', async (t) => {
     const more = gate();
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, { 'Content-Length': 10 });
             await x.raw('first');
@@ -150,7 +150,7 @@ test('a response body reaches the caller while the app is still sending', async 
 });
 
 test('a response that comes before the request’s end reaches the caller at once', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.send(413, {}, 'too much');
             x.end();
@@ -165,7 +165,7 @@ test('a response that comes before the request’s end reaches the caller at onc
 });
 
 test('trailers reach a caller that takes them, and no field of ours is let in through them', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(200, { 'Transfer-Encoding': 'chunked', Trailer: 'X-Checksum' });
             await x.chunk('body');
@@ -185,7 +185,7 @@ test('trailers reach a caller that takes them, and no field of ours is let in th
 });
 
 test('trailers of a request reach the app', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('POST', RUN, { 'Transfer-Encoding': 'chunked', Trailer: 'X-Sum' }));
     await client.send('4\r\nbody\r\n0\r\nX-Sum: 42\r\nX-Request-Id: spoof\r\nHost: evil\r\n\r\n');
@@ -194,7 +194,7 @@ test('trailers of a request reach the app', async (t) => {
 });
 
 test('HEAD has the head of the answer and no body, the connection goes on', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: (x) =>
             x.method === 'HEAD'
                 ? x.respond(200, { 'Content-Length': 12345, ETag: '"x"' })
@@ -210,7 +210,7 @@ test('HEAD has the head of the answer and no body, the connection goes on', asyn
 });
 
 test('an error of hookline’s own to HEAD has no body either', async (t) => {
-    const { connect } = await stage(t);
+    const { connect } = await shared(t);
     const client = await connect();
     await client.send(request('HEAD', '/v2/projects/none'));
     const response = await client.response('HEAD');
@@ -220,7 +220,7 @@ test('an error of hookline’s own to HEAD has no body either', async (t) => {
 });
 
 test('a 304 keeps its Content-Length and has no body', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: (x) =>
             x.path === '/304' ? x.respond(304, { 'Content-Length': 99, ETag: '"x"' }) : echo(x),
     });
@@ -234,7 +234,7 @@ test('a 304 keeps its Content-Length and has no body', async (t) => {
 
 test('interim responses are passed on before the final one', async (t) => {
     const hints = gate();
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.respond(103, { Link: '</style.css>; rel=preload' }, 'Early Hints');
             await x.respond(102, {}, 'Processing');
@@ -257,7 +257,7 @@ test('interim responses are passed on before the final one', async (t) => {
 });
 
 test('Expect: 100-continue is the app’s to answer, and the body follows', async (t) => {
-    const { app, connect } = await stage(t, {
+    const { app, connect } = await shared(t, {
         app: async (x) => {
             if (x.head.has('expect')) await x.respond(100, {}, 'Continue');
             await echo(x);
@@ -277,7 +277,7 @@ test('Expect: 100-continue is the app’s to answer, and the body follows', asyn
 });
 
 test('a caller that does not wait for 100 is served by an app that never sends it', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('POST', RUN, { Expect: '100-continue' }, 'body'));
     const response = await client.response();
@@ -286,7 +286,7 @@ test('a caller that does not wait for 100 is served by an app that never sends i
 });
 
 test('an app may refuse instead of sending 100', async (t) => {
-    const { connect } = await stage(t, {
+    const { connect } = await shared(t, {
         app: async (x) => {
             await x.send(401, { 'X-Why': 'no token' });
             x.end();
@@ -299,7 +299,7 @@ test('an app may refuse instead of sending 100', async (t) => {
 });
 
 test('Expect: 100-continue works for an asynchronous call', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(
         request('POST', `${RUN}?async=true`, { Expect: '100-continue', 'Content-Length': 4 }),
@@ -312,7 +312,7 @@ test('Expect: 100-continue works for an asynchronous call', async (t) => {
 });
 
 test('a caller that expects to be told gets the refusal instead of 100', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(
         request('POST', `${RUN}?async=maybe`, { Expect: '100-continue', 'Content-Length': 4 }),
@@ -324,7 +324,7 @@ test('a caller that expects to be told gets the refusal instead of 100', async (
 });
 
 test('an unknown expectation is 417', async (t) => {
-    const { app, connect } = await stage(t);
+    const { app, connect } = await shared(t);
     const client = await connect();
     await client.send(request('POST', RUN, { Expect: 'a-miracle' }, 'body'));
     assertProblem(await client.response(), 417);
@@ -332,7 +332,7 @@ test('an unknown expectation is 417', async (t) => {
 });
 
 test('many calls at once do not mix', async (t) => {
-    const { call } = await stage(t);
+    const { call } = await shared(t);
     const bodies = Array.from({ length: 200 }, (_, i) => `call ${i} ${'x'.repeat(i * 50)}`);
     const responses = await Promise.all(bodies.map((body) => call(RUN, { body })));
     assert.deepEqual(

@@ -27,7 +27,7 @@ async function finalDelivery({ call, sidecar }, url, ms = 60_000) {
     return found;
 }
 
-test('attempts follow HOOKLINE_WEBHOOK_SCHEDULE, through the store where a delay is long, and none comes early', { limit: 90_000 }, async (t) => {
+test('attempts follow HOOKLINE_WEBHOOK_SCHEDULE, through the store where a delay is long, and none comes early', { waits: true, limit: 90_000 }, async (t) => {
     const s = await stage(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '500ms,6s,1s' } });
     const times = [];
     s.receiver.script('/hook', async (x) => {
@@ -63,7 +63,7 @@ test('HOOKLINE_WEBHOOK_RETRY_ON says what is tried again', async (t) => {
     }
 });
 
-test('Retry-After puts the next attempt off, up to the longest delay of the schedule', { limit: 90_000 }, async (t) => {
+test('Retry-After puts the next attempt off, up to the longest delay of the schedule', { waits: true, limit: 90_000 }, async (t) => {
     const s = await stage(t, {
         env: { HOOKLINE_WEBHOOK_RETRY_ON: '503', HOOKLINE_WEBHOOK_SCHEDULE: '100ms,100ms,7s', HOOKLINE_WEBHOOK_ATTEMPTS: '3' },
     });
@@ -79,23 +79,25 @@ test('Retry-After puts the next attempt off, up to the longest delay of the sche
     assert.ok(first >= 1_995 && second >= 6_995, `${gaps(times)}`);
 });
 
-test('Retry-After counts however large its number is, and one that looks like a date is a number', { limit: 90_000 }, async (t) => {
+test('Retry-After counts however large its number is, and one that looks like a date is a number', { waits: true, limit: 90_000 }, async (t) => {
     const s = await stage(t, {
         env: { HOOKLINE_WEBHOOK_RETRY_ON: '503', HOOKLINE_WEBHOOK_SCHEDULE: '100ms,3s', HOOKLINE_WEBHOOK_ATTEMPTS: '2' },
     });
-    for (const asked of ['9'.repeat(30), '18446744073709552', '20010101', 'Fri, 31 Dec 9999 23:59:59 GMT']) {
+    const askedFor = ['9'.repeat(30), '18446744073709552', '20010101', 'Fri, 31 Dec 9999 23:59:59 GMT'];
+    const each = askedFor.map(async (asked, i) => {
         const times = [];
-        s.receiver.script('/hook', async (x) => {
+        const url = s.receiver.script(`/${i}`, async (x) => {
             times.push(Date.now());
             await x.send(503, { 'Retry-After': asked });
         });
-        await finalDelivery(s, s.receiver.url());
+        await finalDelivery(s, url);
         assert.equal(times.length, 2);
         assert.ok(gaps(times)[0] >= 2_995, `${asked}: ${gaps(times)}`);
-    }
+    });
+    await Promise.all(each);
 });
 
-test('what waits in the store for its next attempt waits on after a kill', { limit: 90_000 }, async (t) => {
+test('what waits in the store for its next attempt waits on after a kill', { waits: true, limit: 90_000 }, async (t) => {
     const s = await stage(t, { env: { HOOKLINE_WEBHOOK_SCHEDULE: '8s' } });
     const times = [];
     s.receiver.script('/hook', async (x) => {
@@ -110,7 +112,7 @@ test('what waits in the store for its next attempt waits on after a kill', { lim
     assert.ok(times[1] - times[0] >= 6_395, `${gaps(times)}`);
 });
 
-test('a destination that never answers is failing, and is well with the first answer', { limit: 120_000 }, async (t) => {
+test('a destination that never answers is failing, and is well with the first answer', { waits: true, limit: 120_000 }, async (t) => {
     const s = await stage(t, {
         env: { HOOKLINE_WEBHOOK_TIMEOUT: '100ms', HOOKLINE_WEBHOOK_SCHEDULE: '50ms' },
     });
@@ -153,7 +155,7 @@ const SILENCES = {
 
 for (const store of ['sqlite', 'memory', 'postgres'])
     for (const [name, answer] of Object.entries(SILENCES))
-        test(`once a destination that ${name} is failing, one attempt at a time is begun, in ${store}`, { limit: 120_000 }, async (t) => {
+        test(`once a destination that ${name} is failing, one attempt at a time is begun, in ${store}`, { waits: true, limit: 120_000 }, async (t) => {
             const env = { HOOKLINE_WEBHOOK_TIMEOUT: '400ms', HOOKLINE_WEBHOOK_SCHEDULE: '50ms,100ms,200ms' };
             if (store === 'postgres') Object.assign(env, (await postgres(t)).env);
             if (store === 'memory') env.HOOKLINE_STORE = store;
@@ -182,9 +184,9 @@ const MISBEHAVIOURS = {
     'answers with 10 MiB': (x) => x.send(404, {}, Buffer.alloc(10 << 20, 'x')),
     'answers a byte a second': async (x) => {
         await x.raw('HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n');
-        for (let i = 0; i < 100; i++) {
+        for (let isGone = false; !isGone; ) {
             await x.raw('x');
-            await sleep(1000);
+            isGone = await Promise.race([x.gone.then(() => true), sleep(1000)]);
         }
     },
     'answers in broken chunks': async (x) => {
@@ -195,7 +197,7 @@ const MISBEHAVIOURS = {
 };
 
 for (const [name, answer] of Object.entries(MISBEHAVIOURS))
-    test(`a receiver that ${name} has had one attempt, with its status`, { limit: 60_000 }, async (t) => {
+    test(`a receiver that ${name} has had one attempt, with its status`, { waits: true, limit: 60_000 }, async (t) => {
         const s = await stage(t, { env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1' } });
         s.receiver.script('/hook', answer);
         const found = await finalDelivery(s, s.receiver.url());
@@ -207,7 +209,7 @@ for (const [name, bytes] of [
     ['floods with 1xx', 'HTTP/1.1 102 Processing\r\n\r\n'],
     ['stalls in the TLS handshake', null],
 ])
-    test(`a receiver that ${name} costs one attempt, bounded in time`, { limit: 60_000 }, async (t) => {
+    test(`a receiver that ${name} costs one attempt, bounded in time`, { waits: true, limit: 60_000 }, async (t) => {
         const server = net.createServer((socket) => {
             socket.on('error', () => {});
             if (!bytes) return;

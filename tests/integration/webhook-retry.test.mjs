@@ -107,7 +107,7 @@ test('network errors are tried three times', async (t) => {
     }
 });
 
-test('a kept connection that dies without an answer costs one attempt, not two requests', async (t) => {
+test('a kept connection that dies without an answer costs one attempt, not two requests', { waits: true }, async (t) => {
     const context = await stage(t);
     const { call, receiver } = context;
     receiver.script('/drop', (x) => x.end());
@@ -119,7 +119,7 @@ test('a kept connection that dies without an answer costs one attempt, not two r
     assert.equal(attempts.length, 3);
 });
 
-test('a receiver that nobody listens for is tried three times and given up', async (t) => {
+test('a receiver that nobody listens for is tried three times and given up', { waits: true }, async (t) => {
     const { call, sidecar } = await stage(t);
     const { id, status } = await call(RUN, {
         query: { webhookEndpoint: 'http://127.0.0.1:1/nobody' },
@@ -136,7 +136,7 @@ test('a receiver that nobody listens for is tried three times and given up', asy
     for (const { error } of attempts) assert.match(error, /connect_failed/);
 });
 
-test('a delivery that succeeds at its second or third attempt is done', async (t) => {
+test('a delivery that succeeds at its second or third attempt is done', { waits: true }, async (t) => {
     const context = await stage(t);
     context.receiver.script('/second', 404, 200);
     context.receiver.script('/third', 404, (x) => x.reset(), 200);
@@ -170,7 +170,7 @@ test('a receiver’s long answer does not hold anything up', async (t) => {
     assert.equal(context.receiver.deliveries('/endless').length, 1, 'the status was 2xx');
 });
 
-test('attempts go on after a restart where they were', async (t) => {
+test('attempts go on after a restart where they were', { waits: true }, async (t) => {
     const context = await stage(t);
     context.receiver.script('/hook', 404);
     await context.call(RUN, { query: { webhookEndpoint: context.receiver.url() } });
@@ -184,7 +184,7 @@ test('attempts go on after a restart where they were', async (t) => {
 });
 
 for (const store of ['sqlite', 'postgres'])
-    test(`a delivery that waits for its retry has as many attempts as ever when hookline ends in order, in ${store}`, async (t) => {
+    test(`a delivery that waits for its retry has as many attempts as ever when hookline ends in order, in ${store}`, { waits: true }, async (t) => {
         const env = { HOOKLINE_WEBHOOK_SCHEDULE: '3s,100ms' };
         const s = await stage(t, { env: { ...env, ...(store === 'postgres' && (await postgres(t)).env) } });
         s.receiver.script('/hook', 404);
@@ -272,13 +272,13 @@ async function stageEarlyAnswer(t, status, read) {
 }
 
 for (const [status, state] of [[200, 'delivered'], [500, 'dead']])
-    test(`a receiver that answers ${status} before 10 MiB that it never reads keeps no place: its answer counts`, { limit: 90_000 }, async (t) => {
+    test(`a receiver that answers ${status} before 10 MiB that it never reads keeps no place: its answer counts`, { waits: true, limit: 90_000 }, async (t) => {
         const final = await (await stageEarlyAnswer(t, status))();
         assert.equal(final.state, state);
         assert.deepEqual(final.attempts.map((attempt) => attempt.status_code), [status]);
     });
 
-test('a receiver that answers 200 at once and reads slowly gets the whole body', { limit: 120_000 }, async (t) => {
+test('a receiver that answers 200 at once and reads slowly gets the whole body', { waits: true, limit: 120_000 }, async (t) => {
     const end = Buffer.from('"}'); // of the envelope
     let [size, tail, ms] = [0, Buffer.alloc(0), 0];
     const settle = await stageEarlyAnswer(t, 200, async (socket, head) => {
@@ -304,7 +304,7 @@ for (const [what, fields] of [
     ['a field of 200 KB', { 'X-Large': 'x'.repeat(200_000) }],
     ['9,000 fields of 60 bytes', Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`X-${i}`, 'x'.repeat(50)]))],
 ])
-    test(`a response with ${what} is a bad response, and says so`, async (t) => {
+    test(`a response with ${what} is a bad response, and says so`, { waits: true }, async (t) => {
         const context = await stage(t);
         context.receiver.script('/large', (x) => x.respond(200, { ...fields, 'Content-Length': 0 }));
         await deliver(context, ['/large'], 3);

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { assertSigned, isSignedByContract, verifyByStandard } from './lib/signature.mjs';
-import { RUN, assertProblem, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 import { until } from './lib/until.mjs';
@@ -28,7 +28,7 @@ async function deliveryFor({ connect, receiver }, secret, path = '/hook') {
 }
 
 test('the caller’s secret signs the whole body in both schemes', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const delivery = await deliveryFor(context, 'my secret');
     assertSigned(delivery, 'my secret');
     assert.match(delivery.get('x-service-webhook-signature'), /^v1,[0-9a-f]{64}$/);
@@ -41,7 +41,7 @@ test('the caller’s secret signs the whole body in both schemes', async (t) => 
 });
 
 test('an asynchronous call is signed the same', async (t) => {
-    const { call, receiver } = await stage(t);
+    const { call, receiver } = await shared(t);
     await call(RUN, {
         query: { async: '1', webhookEndpoint: receiver.url() },
         headers: { 'x-webhook-secret': 'abc' },
@@ -50,7 +50,7 @@ test('an asynchronous call is signed the same', async (t) => {
 });
 
 test('secrets with odd bytes are keyed as they stand', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     const secrets = [
         'x',
         '"',
@@ -73,7 +73,7 @@ test('secrets with odd bytes are keyed as they stand', async (t) => {
 });
 
 test('a whsec_ secret is decoded for the Standard scheme and stands as it is for the other', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     for (const [i, size] of [24, 32, 1, 64].entries()) {
         const secret = `whsec_${randomBytes(size).toString('base64')}`;
         assertSigned(await deliveryFor(context, secret, `/${i}`), secret);
@@ -81,7 +81,7 @@ test('a whsec_ secret is decoded for the Standard scheme and stands as it is for
 });
 
 test('a bad secret is 400 and the app is not called', async (t) => {
-    const { app, connect, receiver } = await stage(t);
+    const { app, connect, receiver } = await shared(t);
     const hook = encodeURIComponent(receiver.url());
     const bad = [
         's'.repeat(1025),
@@ -108,7 +108,7 @@ test('a bad secret is 400 and the app is not called', async (t) => {
 });
 
 test('without a secret there is no signature, but X-Request-Id and webhook-id', async (t) => {
-    const { call, receiver } = await stage(t);
+    const { call, receiver } = await shared(t);
     const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url() } });
     const delivery = await receiver.delivered();
     assert.equal(delivery.get('x-request-id'), id);
@@ -150,7 +150,7 @@ test('HOOKLINE_SERVICE_NAME names the fields', async (t) => {
 });
 
 test('each attempt is signed anew over the same body', async (t) => {
-    const context = await stage(t);
+    const context = await shared(t);
     context.receiver.script('/hook', 404, 200);
     await deliveryFor(context, 'abc');
     await context.receiver.delivered('/hook', 2);

@@ -12,7 +12,7 @@ process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 export function atEnd(t, close) {
     if (!stacks.has(t)) {
         stacks.set(t, []);
-        t.after(() => closeAll(stacks.get(t)));
+        t.after(() => closeAll(stacks.get(t)).finally(() => stacks.delete(t)));
     }
     stacks.get(t).push(close);
 }

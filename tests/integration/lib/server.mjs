@@ -13,6 +13,7 @@ export class Exchange {
     #socket;
     #reader;
     #body;
+    #isBegun = false; // its body is read by somebody
     isRaw = false; // the handler took the connection: no HTTP follows on it
     isCut = false; // the peer went away before the exchange was over
 
@@ -42,6 +43,7 @@ export class Exchange {
 
     /** The body's pieces as they arrive (once). */
     async *pieces() {
+        this.#isBegun = true;
         for await (const piece of bodyPieces(this.#reader, this.head)) {
             this.chunks.push(piece);
             yield piece;
@@ -52,7 +54,7 @@ export class Exchange {
     /** The whole body; any number of times. */
     body() {
         this.#body ??= (async () => {
-            for await (const _ of this.pieces()) continue;
+            if (!this.#isBegun) for await (const _ of this.pieces()) continue;
             return this.bytes;
         })();
         return this.#body;
@@ -150,9 +152,15 @@ export class Server {
 
     /** The calls that each run id made: what "at most once" is about. */
     callsById() {
-        const calls = new Map();
-        for (const { id } of this.requests) calls.set(id, (calls.get(id) ?? 0) + 1);
-        return calls;
+        return countById(this.requests);
+    }
+
+    /** From here on `handler` answers; what comes is in the `requests` of what this returns. */
+    begin(handler) {
+        this.handler = handler;
+        this.requests = [];
+        const { url, requests } = this;
+        return { url, requests, callsById: () => countById(requests) };
     }
 
     get openConnections() {
@@ -204,6 +212,12 @@ export class Server {
         if (/\bclose\b/i.test(head.get('connection') ?? '')) socket.end();
         return true;
     }
+}
+
+function countById(requests) {
+    const calls = new Map();
+    for (const { id } of requests) calls.set(id, (calls.get(id) ?? 0) + 1);
+    return calls;
 }
 
 /** Starts a server that ends with the test, and fails it if what it got was no HTTP. */

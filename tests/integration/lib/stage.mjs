@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { Agent, request as undiciRequest } from 'undici';
 import { join } from 'node:path';
+import { FILE, onFailure } from './case.mjs';
 import { atEnd } from './cleanup.mjs';
 import { assertCallDescribed } from './openapi.mjs';
 import { startServer } from './server.mjs';
 import { Receiver } from './receiver.mjs';
 import { startSidecar, temporaryDirectory } from './sidecar.mjs';
 import { connect } from './raw.mjs';
+import { until } from './until.mjs';
 
 export const RUN = '/v4/p/a/run';
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -28,6 +30,58 @@ export async function stage(t, { app: handler = echo, env = {}, unix = false, wa
     });
     const call = caller(t, sidecar);
     return { app, receiver, sidecar, call, connect: () => connect(t, sidecar) };
+}
+
+const stages = new Map(); // of this file, by their settings
+
+/**
+ * As stage(), for a test that needs no sidecar of its own: all tests of the file with these settings use one, one after
+ * the other, and its end is the file's. App, `requests` and receiver are the test's. What has counted, kept or logged
+ * something before would be in this test's way is not for it: metrics, lists of all runs, the database; nor is what
+ * stops the sidecar.
+ */
+export async function shared(t, { app: handler = echo, env = {} } = {}) {
+    const key = JSON.stringify(env);
+    if (!stages.has(key)) stages.set(key, await open(key, env));
+    const { server, sidecar } = stages.get(key);
+    const app = server.begin(handler);
+    const logged = sidecar.log.length;
+    onFailure(t, () => sidecar.tail());
+    atEnd(t, () => settle(server, sidecar));
+    const receiver = await Receiver.start(t);
+    const { url, port, adminUrl, adminPort, dataDir } = sidecar;
+    const own = {
+        url, port, adminUrl, adminPort, dataDir,
+        admin: (path) => sidecar.admin(path),
+        /** What it has logged since this test began. */
+        get log() {
+            return sidecar.log.slice(logged);
+        },
+    };
+    return { app, receiver, sidecar: own, call: caller(t, sidecar), connect: () => connect(t, sidecar) };
+}
+
+async function open(key, env) {
+    atEnd(FILE, () => stages.delete(key));
+    const server = await startServer(FILE, echo);
+    const sidecar = await startSidecar(FILE, { env: { HOOKLINE_APP_URL: server.url, ...env } });
+    return { server, sidecar };
+}
+
+/** Some are queued or inside the app. */
+const CALLS = /^hookline_runs_(queued|in_flight) [1-9]/m;
+
+/** What the test has asked for is over: nothing of it comes to the next one's app. */
+async function settle(server, sidecar) {
+    assert.ok(sidecar.isRunning, sidecar.tail());
+    let seen = 0; // a run on its way from the queue to a worker is in neither count
+    await until('all calls are over', async () => {
+        const { text } = await sidecar.admin('/metrics');
+        seen = CALLS.exec(text) ? 0 : seen + 1;
+        return seen === 2;
+    });
+    const [fault] = server.faults.splice(0);
+    if (fault) throw fault;
 }
 
 /** Answers with the request, as JSON. */
