@@ -112,7 +112,7 @@ install_packages() {
     local missing=() package sudo=''
     [ -e /usr/bin/node ] || packages+=(nodejs)
     command -v npm >/dev/null || packages+=(npm)
-    [ ${#files[@]} -eq 0 ] || packages+=(chromium curl) # shows the dashboard; the pages' examples
+    [ ${#files[@]} -eq 0 ] || packages+=(chromium-headless-shell curl) # shows the dashboard; the pages' examples
     for package in "${packages[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
     done
