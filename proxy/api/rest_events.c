@@ -81,6 +81,7 @@ static void grant(struct hl_rest_call *call, enum hl_run_state state, uint32_t a
     follow->attempt = attempt;
     follow->wants_progress = call->params.wants_progress;
     follow->account = call->asker.account;
+    follow->key = call->asker.key;
     follow->refused_from_ms = call->asker.refused_from_ms;
     follow->is_relayed = !hl_id_is_nil(&call->asker.relayed);
     if (!take_last_event(call, follow)) {

@@ -190,8 +190,6 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     auth->config = auth->keeper.config = config;
     auth->store = store;
     sem_init(&auth->late.wake, 0, 0);
-    pthread_mutex_init(&auth->bells_lock, NULL);
-    hl_list_init(&auth->bells);
     hl_random_fill(auth->identity_seed, sizeof(auth->identity_seed));
     auth->keeper.registry = &auth->registry;
     auth->keeper.store = store;
@@ -300,7 +298,6 @@ void hl_auth_free(struct hl_auth *auth)
     hl_registry_fini(&auth->registry);
     hl_issuer_free(hl_auth_issuer(auth));
     sem_destroy(&auth->late.wake);
-    pthread_mutex_destroy(&auth->bells_lock);
     if (auth->has_curl)
         curl_global_cleanup();
     free(auth);

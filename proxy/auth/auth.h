@@ -11,6 +11,7 @@
 #define HL_AUTH_AUTH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
@@ -60,9 +61,9 @@ void hl_auth_limit(struct hl_auth *auth, const struct hl_account *account);
 /* Its tokens are refused from now on, in every thread: call it when the store has said so. */
 void hl_auth_revoke(struct hl_auth *auth, const struct hl_id *account);
 
-/* False: its tokens are refused. */
-bool hl_auth_admits(struct hl_auth *auth, const struct hl_id *account);
-/* Rings whenever an account was revoked, here or elsewhere, until it is taken away. */
+/* False: a token of this account (nil: of none) that this key has signed (its serial; 0: not asked) is refused. */
+bool hl_auth_admits(struct hl_auth *auth, const struct hl_id *account, uint64_t key);
+/* Rings whenever an account was revoked, here or elsewhere, or a key is gone, until it is taken away. */
 void hl_auth_add_bell(struct hl_auth *auth, struct hl_bell *bell);
 void hl_auth_remove_bell(struct hl_auth *auth, struct hl_bell *bell); /* twice is harmless */
 

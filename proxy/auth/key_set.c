@@ -82,12 +82,27 @@ static bool has(const struct hl_key_list *list, const struct hl_verify_key *key)
     return false;
 }
 
-void hl_key_set_retire(const struct hl_key_set *before, const struct hl_key_set *after)
+bool hl_key_set_retire(const struct hl_key_set *before, const struct hl_key_set *after)
+{
+    bool is_any = false;
+    for (size_t s = 0; s < HL_KEYS_SOURCE_COUNT; s++) {
+        for (size_t i = 0; i < before->sources[s].n; i++) {
+            if (has(&after->sources[s], before->sources[s].items[i]))
+                continue;
+            atomic_store(&before->sources[s].items[i]->is_retired, true);
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
+bool hl_key_set_has(const struct hl_key_set *set, uint64_t serial)
 {
     for (size_t s = 0; s < HL_KEYS_SOURCE_COUNT; s++)
-        for (size_t i = 0; i < before->sources[s].n; i++)
-            if (!has(&after->sources[s], before->sources[s].items[i]))
-                atomic_store(&before->sources[s].items[i]->is_retired, true);
+        for (size_t i = 0; i < set->sources[s].n; i++)
+            if (set->sources[s].items[i]->serial == serial)
+                return true;
+    return false;
 }
 
 static bool is_named(const struct hl_verify_key *key, const struct hl_jwt *jwt)

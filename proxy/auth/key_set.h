@@ -3,6 +3,7 @@
 #ifndef HL_AUTH_KEY_SET_H
 #define HL_AUTH_KEY_SET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,8 +38,11 @@ void hl_key_set_release(struct hl_key_set *set); /* NULL-safe */
  * hl_key_set_retire. NULL: out of memory; `list` is released. */
 struct hl_key_set *hl_key_set_with(
     const struct hl_key_set *set, enum hl_key_source source, struct hl_key_list *list);
-/* `after` has taken `before`'s place: the keys that it lacks are retired. */
-void hl_key_set_retire(const struct hl_key_set *before, const struct hl_key_set *after);
+/* `after` has taken `before`'s place: the keys that it lacks are retired. Whether there was one. */
+bool hl_key_set_retire(const struct hl_key_set *before, const struct hl_key_set *after);
+
+/* Whether a key of this serial is among them. */
+bool hl_key_set_has(const struct hl_key_set *set, uint64_t serial);
 
 /* The keys that may have signed the token (RFC 7515 4.1.4: a `kid` is a hint, and need not be the only
  * one): those that its `kid` names; without a `kid`, and for HS256, those from outside; of its

@@ -5,12 +5,15 @@
 
 #include <stdlib.h>
 
+#include "loop/mailbox.h"
 #include "store/account.h"
 
 enum hl_err hl_registry_init(struct hl_registry *registry)
 {
     *registry = (struct hl_registry){.keys = hl_key_set_new()};
     pthread_mutex_init(&registry->lock, NULL);
+    pthread_mutex_init(&registry->bells_lock, NULL);
+    hl_list_init(&registry->bells);
     hl_id_map_init(&registry->accounts);
     return registry->keys ? HL_OK : HL_ERR_NOMEM;
 }
@@ -23,23 +26,35 @@ void hl_registry_fini(struct hl_registry *registry)
     }
     hl_id_map_fini(&registry->accounts);
     hl_key_set_release(registry->keys);
+    pthread_mutex_destroy(&registry->bells_lock);
     pthread_mutex_destroy(&registry->lock);
 }
 
 enum hl_err hl_registry_set_keys(
     struct hl_registry *registry, enum hl_key_source source, struct hl_key_list *list)
 {
+    bool is_any_gone = false;
     pthread_mutex_lock(&registry->lock);
     struct hl_key_set *before = registry->keys;
     struct hl_key_set *after = hl_key_set_with(before, source, list);
     if (after) {
         registry->keys = after;
         atomic_fetch_add(&registry->version, 1);
-        hl_key_set_retire(before, after);
+        is_any_gone = hl_key_set_retire(before, after);
         hl_key_set_release(before);
     }
     pthread_mutex_unlock(&registry->lock);
+    if (is_any_gone)
+        hl_registry_ring(registry);
     return after ? HL_OK : HL_ERR_NOMEM;
+}
+
+void hl_registry_ring(struct hl_registry *registry)
+{
+    pthread_mutex_lock(&registry->bells_lock);
+    HL_LIST_EACH (node, &registry->bells)
+        hl_bell_ring(HL_CONTAINER_OF(node, struct hl_bell, node));
+    pthread_mutex_unlock(&registry->bells_lock);
 }
 
 struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *version)

@@ -11,6 +11,7 @@
 #include "auth/key_set.h"
 #include "store/quota.h"
 #include "base/id_map.h"
+#include "base/list.h"
 
 struct hl_account_use;
 struct hl_limits;
@@ -32,6 +33,8 @@ struct hl_registry {
     struct hl_id_map accounts;
     struct hl_quotas quotas;
     struct hl_known_account *all; /* newest first; only grows */
+    pthread_mutex_t bells_lock;
+    struct hl_list bells; /* rung when an account was revoked, or a key is gone */
 };
 
 HL_MUST_CHECK enum hl_err hl_registry_init(struct hl_registry *registry);
@@ -40,6 +43,8 @@ void hl_registry_fini(struct hl_registry *registry);
 /* Replaces the keys of one source; takes `list`. HL_ERR_NOMEM: nothing changed. */
 HL_MUST_CHECK enum hl_err hl_registry_set_keys(
     struct hl_registry *registry, enum hl_key_source source, struct hl_key_list *list);
+/* Whoever hears a bell finds refused what it was rung for. */
+void hl_registry_ring(struct hl_registry *registry);
 /* A reference to the present keys, and their version. */
 struct hl_key_set *hl_registry_keys(struct hl_registry *registry, uint64_t *version);
 

@@ -346,7 +346,8 @@ static void remember_good(struct hl_auth_seat *seat, const struct hl_check *chec
         .identity_hash = hl_siphash(auth->identity_seed, identity),
         .account = claims.account,
         .quota = account ? &account->quota : NULL,
-        .expires_ms = claims.expires_ms};
+        .expires_ms = claims.expires_ms,
+        .key = check->key->serial};
     struct hl_good_token *good = hl_good_token_new(token, &who, check->key);
     if (!good)
         return;

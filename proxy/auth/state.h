@@ -15,8 +15,6 @@ struct hl_auth {
     struct hl_store *store;
     _Atomic(struct hl_issuer *) issuer; /* NULL: its key is not read yet */
     struct hl_registry registry;
-    pthread_mutex_t bells_lock;
-    struct hl_list bells; /* rung when an account was revoked */
     uint64_t identity_seed[2];
     struct hl_checker checker;
     struct hl_key_keeper keeper;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+static _Atomic uint64_t serials;
+
 struct hl_verify_key *hl_verify_key_new(
     enum hl_alg alg, struct hl_str kid, const void *bytes, size_t n)
 {
@@ -22,6 +24,7 @@ struct hl_verify_key *hl_verify_key_new(
     key->kid_n = kid.n;
     if (kid.n > 0)
         memcpy(key->kid, kid.p, kid.n);
+    key->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
     atomic_init(&key->references, 1);
     return key;
 }

@@ -20,6 +20,7 @@ struct hl_verify_key {
     uint8_t exponent[4]; /* RS256, without leading zeros */
     size_t exponent_n;
 
+    uint64_t serial; /* no other key of this process has had it; from 1 */
     _Atomic uint32_t references;
     _Atomic bool is_retired; /* it left the set: what it signed is good no more */
 };

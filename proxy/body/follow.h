@@ -15,6 +15,7 @@ struct hl_follow {
     uint32_t attempt;        /* how many have begun */
     bool wants_progress;     /* and the run's end */
     struct hl_id account;    /* whose token it was; nil: no account's */
+    uint64_t key;            /* what has signed it, as the keeper of tokens names it; 0: nothing */
     int64_t refused_from_ms; /* when that token has expired, wall time; 0: there was none */
     bool is_relayed;         /* another replica asks: it is passed to no third one */
     uint16_t wanted_n;       /* 0: from the first event on */

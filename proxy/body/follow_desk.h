@@ -26,12 +26,12 @@ struct hl_follow_desk {
     struct hl_store *store;
     struct hl_journals *journals;
     uint64_t beat_ms; /* HOOKLINE_SSE_HEARTBEAT; 0: off */
-    /* Whether an account is one whose tokens are good; NULL: nobody asks. */
-    bool (*admits)(void *keeper, const struct hl_id *account);
+    /* Whether a token of this account (nil: of none) and key is good; NULL: nobody asks. */
+    bool (*admits)(void *keeper, const struct hl_id *account, uint64_t key);
     void *keeper;
     struct hl_uv_mailbox mail;
     struct hl_bell
-        look; /* to be rung when an account was revoked: who follows with it is sent away */
+        look; /* to be rung when an account was revoked or a key is gone: who follows with it is sent away */
     struct hl_relay_names names;
     struct hl_slot_table slots; /* who waits for the store */
     struct hl_id_map taps;      /* by run: struct hl_desk_tap, owned */

@@ -117,8 +117,8 @@ static bool may_follow(const struct hl_follower *f, int64_t now_ms)
     const struct hl_follow_desk *desk = f->desk;
     if (grant->refused_from_ms > 0 && now_ms >= grant->refused_from_ms)
         return false;
-    return hl_id_is_nil(&grant->account) || !desk->admits ||
-           desk->admits(desk->keeper, &grant->account);
+    bool has_token = !hl_id_is_nil(&grant->account) || grant->key > 0;
+    return !has_token || !desk->admits || desk->admits(desk->keeper, &grant->account, grant->key);
 }
 
 /* At the token's end, or sooner: the clock may be set meanwhile. */

@@ -5,9 +5,9 @@
 #include "auth/auth.h"
 #include "body/follow_desk.h"
 
-static bool admits(void *keeper, const struct hl_id *account)
+static bool admits(void *keeper, const struct hl_id *account, uint64_t key)
 {
-    return hl_auth_admits(keeper, account);
+    return hl_auth_admits(keeper, account, key);
 }
 
 void hl_follow_guard(struct hl_follow_desk *desk, struct hl_auth *auth)

@@ -60,6 +60,7 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
     asker->identity_hash = who->identity_hash;
     asker->quota = who->quota;
     asker->account = who->account;
+    asker->key = who->key;
     asker->refused_from_ms = who->expires_ms + HL_CLAIM_LEEWAY_MS;
 }
 

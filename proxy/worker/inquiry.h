@@ -30,6 +30,7 @@ struct hl_asker {
     uint64_t identity_hash;         /* of this process */
     struct hl_quota *quota;         /* the account's; NULL: none */
     struct hl_id account;           /* nil: none */
+    uint64_t key;                   /* what has signed the token: its serial */
     int64_t refused_from_ms;        /* when the token is good no longer, wall time */
     enum hl_priority max_priority;  /* the most it may ask for */
 };

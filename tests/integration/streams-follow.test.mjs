@@ -1,6 +1,6 @@
 // GET …/events: a run's events from any place on, in each of its states, on each listener, for whoever may.
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { Follower, eventsPath, followerOf, numbered, parse } from './lib/events.mjs';
@@ -9,7 +9,8 @@ import { connect } from './lib/raw.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
 import { RUN } from './lib/stage.mjs';
 import { STORES, events, runPath, streamStage, withIds } from './lib/streams.mjs';
-import { makeSecret, sign } from './lib/tokens.mjs';
+import { jwks, makeKey, makeSecret, sign } from './lib/tokens.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
 import { gate, sleep, until, within } from './lib/until.mjs';
 
 /** A finished run with that stream; its id. */
@@ -598,6 +599,29 @@ test('a follower is broken off when its account is revoked or its token expires,
     for (const follower of [...left, ...expiring]) assert.equal(await end(follower), 'broken off');
     for (const token of [gone.token, outside])
         for (const again of await follow(token)) assert.equal(again.status, 401);
+    await inside.send(events(2, 2));
+    await inside.end();
+    for (const follower of kept) assert.equal(await follower.rest(), withIds(1, 2));
+});
+
+test('a follower is broken off when the key of its token has left the key set, and goes on under one that stays', async (t) => {
+    const [gone, stays, fresh] = [await makeKey(), await makeKey(), await makeKey()];
+    const file = join(await temporaryDirectory(t), 'keys.json');
+    await writeFile(file, jwks(gone, stays));
+    const all = await streamStage(t, { env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_JWKS_FILE: file } });
+    const tokens = [await sign(gone), await sign(stays)];
+    const id = await all.begin({}, { headers: { authorization: `Bearer ${tokens[1]}` } });
+    const inside = await all.script.call();
+    await inside.begin();
+    await inside.send(events(1, 1));
+    const others = followerOf(t, { port: all.sidecar.adminPort });
+    const follow = async (token) => Promise.all([all.follow(id, { token }), others(id, { token, headers: { Host: '127.0.0.1' } })]);
+    const [left, kept] = [await follow(tokens[0]), await follow(tokens[1])];
+    for (const follower of [...left, ...kept]) await follower.events(1);
+    await writeFile(file, jwks(stays, fresh));
+    kept.push(...(await follow(await sign(fresh)))); // a new name makes it look at once
+    for (const follower of left) await within('its end', assert.rejects(follower.rest()));
+    for (const again of await follow(tokens[0])) assert.equal(again.status, 401);
     await inside.send(events(2, 2));
     await inside.end();
     for (const follower of kept) assert.equal(await follower.rest(), withIds(1, 2));

@@ -1148,10 +1148,11 @@ Test(follower, that_another_replica_asks_for_is_passed_to_no_third_one)
 static const struct hl_id account = {.b = {7}};
 static bool is_revoked;
 
-static bool admits(void *keeper, const struct hl_id *id)
+static bool admits(void *keeper, const struct hl_id *id, uint64_t key)
 {
     cr_assert_eq(keeper, &is_revoked);
     cr_assert(hl_id_eq(id, &account));
+    cr_assert_eq(key, 3);
     return !is_revoked;
 }
 
@@ -1159,6 +1160,7 @@ static void follow_with_token(struct listener *l, int64_t expires_in_ms)
 {
     struct hl_follow *grant = make_grant(HL_RUN_RUNNING, "");
     grant->account = account;
+    grant->key = 3;
     grant->refused_from_ms = hl_clock_wall_ms() + expires_in_ms;
     desk.admits = admits;
     desk.keeper = &is_revoked;
