@@ -203,6 +203,22 @@ test('accepts with several keys and somebody who takes the same ones do not wait
     assert.equal(new Set(ids).size, 4);
 });
 
+test('an accept that somebody’s lock holds up is 503 and leaves nothing, and its repetition is taken', async (t) => {
+    const all = await fleet(t);
+    const a = await all.add('a');
+    const lock = await all.database.connect(t);
+    await lock.query(`BEGIN; LOCK ${all.database.schema}.idem IN SHARE MODE`);
+    const headers = { 'idempotency-key': 'once' };
+    const answer = await a.call(RUN, { query: { async: 'true' }, headers });
+    assertProblem(answer, 503);
+    assert.ok(answer.headers['retry-after'], 'nobody doubts that it was refused');
+    assert.doesNotMatch(answer.json().detail, /may have been/);
+    await lock.query('ROLLBACK');
+    assert.equal(await all.count('~.run'), 0);
+    await a.finished(await a.begin({ headers }));
+    assert.equal(await all.count('~.run'), 1);
+});
+
 test('far from its server a replica does all once, and nobody takes over from it', async (t) => {
     const { all, cable, a } = await cabled(t);
     await all.add('b');

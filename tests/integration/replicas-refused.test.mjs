@@ -102,3 +102,18 @@ test('what has no partition, because the clock of the database went on by days, 
     assert.equal((await all.receiver.envelope('/sync')).run_id, id);
     await until('all is well', async () => /^ok/.test(await readyz()));
 });
+
+test('a queued run whose body may not be read for a while begins soon after it may', async (t) => {
+    const { all, a, doors, change } = await refusing(t, { HOOKLINE_ASYNC_CONCURRENCY: '1' });
+    const first = await a.begin({ body: 'first' });
+    const long = await a.begin({ body: 'x'.repeat(400_000) });
+    await change(`ALTER TABLE ~.body OWNER TO postgres`);
+    await change(`GRANT ALL ON ~.body TO ${all.database.role}`);
+    await change(`REVOKE SELECT ON ~.body FROM ${all.database.role}`);
+    doors.open();
+    await a.logged(/request cannot be read; put off/);
+    await change(`GRANT SELECT ON ~.body TO ${all.database.role}`);
+    await a.finished(first);
+    const { state, attempts } = await a.finished(long);
+    assert.deepEqual([state, attempts], ['success', 1]);
+});

@@ -60,6 +60,10 @@ enum hl_pg_code {
 #define HL_PG_LAST_EVENT                                                                           \
     "coalesce(pg_sequence_last_value(pg_get_serial_sequence('~.event', 'event_id')::regclass), 0)"
 
+/* How long what cannot be read from here waits before somebody tries again: the longer, the longer it has been there. */
+#define HL_PG_PUT_OFF(row)                                                                         \
+    "least(greatest((" HL_PG_NOW_MS " - " row ".created_ms) / 4, 5000), 600000) * interval '1 ms'"
+
 /* A UUID of version 7, where the server has to make one. */
 #define HL_PG_NEW_ID                                                                               \
     "overlay(overlay(gen_random_uuid()::text PLACING substr(lpad(to_hex(" HL_PG_NOW_MS "), 12, "   \
@@ -943,13 +947,13 @@ enum hl_pg_code {
         " WHERE t.run_id = s.run_id))"                                                             \
         " SELECT coalesce(sum(body_size), 0)::bigint FROM kept")                                   \
     /* $1 me, $2 runs that cannot be begun here: somebody looks at them within the hour */         \
-    X(RUN_PUT_OFF, "UPDATE ~.ticket SET node_id = NULL, epoch = epoch + 1, attempt = attempt - 1," \
-        " started_ms = NULL, due_at = now() + interval '1 hour'"                                   \
-        " WHERE node_id = $1::uuid AND run_id = ANY ($2::uuid[])")                                 \
+    X(RUN_PUT_OFF, "UPDATE ~.ticket t SET node_id = NULL, epoch = t.epoch + 1, attempt = t.attempt - 1," \
+        " started_ms = NULL, due_at = now() + " HL_PG_PUT_OFF("r") " FROM ~.run r"                  \
+        " WHERE t.node_id = $1::uuid AND t.run_id = ANY ($2::uuid[]) AND r.run_id = t.run_id")                                 \
     /* $1 me, $2 deliveries that cannot be sent from here: likewise */                             \
-    X(DELIVERY_PUT_OFF, "WITH back AS (UPDATE ~.delivery_ticket SET node_id = NULL,"               \
-        " is_waiting = true, due_at = now() + interval '1 hour' WHERE node_id = $1::uuid"                             \
-        " AND delivery_id = ANY ($2::uuid[]) RETURNING delivery_id),"                              \
+    X(DELIVERY_PUT_OFF, "WITH back AS (UPDATE ~.delivery_ticket t SET node_id = NULL,"             \
+        " is_waiting = true, due_at = now() + " HL_PG_PUT_OFF("y") " FROM ~.delivery y WHERE t.node_id = $1::uuid" \
+        " AND t.delivery_id = ANY ($2::uuid[]) AND y.delivery_id = t.delivery_id RETURNING t.delivery_id),"                              \
         " unsent AS (UPDATE ~.delivery d SET n = d.n - 1 FROM back b"                              \
         " WHERE d.delivery_id = b.delivery_id RETURNING d.delivery_id, d.round, d.n + 1 AS n)"     \
         " DELETE FROM ~.attempt a USING unsent u WHERE a.delivery_id = u.delivery_id"              \
