@@ -52,6 +52,17 @@ bool hl_rest_call_add(struct hl_rest_calls *calls, struct hl_rest_call *call)
 
 /* ---- questions ---- */
 
+static void keep_answer(struct hl_rest_call *call, struct hl_store_msg *m)
+{
+    if (!call->on_stored && call->answer_count < HL_REST_STORE_ANSWERS) {
+        call->answers[call->answer_count++] = m;
+        return;
+    }
+    if (call->on_stored)
+        call->on_stored(call, m);
+    hl_rest_answer_free(&m->msg);
+}
+
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m)
 {
     struct hl_rest_calls *all = call->all;
@@ -64,7 +75,7 @@ void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store
         return;
     m->rc = err;
     call->outstanding--;
-    call->answers[call->answer_count++] = m;
+    keep_answer(call, m);
 }
 
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask)
@@ -213,11 +224,11 @@ static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)
             hl_rest_wait_on_watched(&call->wait);
         return;
     }
-    if (!call || call->answer_count == HL_REST_STORE_ANSWERS) {
+    if (!call || (!call->on_stored && call->answer_count == HL_REST_STORE_ANSWERS)) {
         hl_rest_answer_free(&m->msg);
         return;
     }
-    call->answers[call->answer_count++] = m;
+    keep_answer(call, m);
     go_on(call);
 }
 
@@ -263,6 +274,8 @@ static void release(struct hl_rest_call *call)
     hl_rest_wait_leave(&call->wait);
     hl_slot_remove(&call->all->slots, call->name);
     hl_rest_drop_answers(call);
+    free(call->named);
+    call->named = NULL;
 }
 
 void hl_rest_end(struct hl_rest_call *call)

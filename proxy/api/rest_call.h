@@ -16,6 +16,7 @@ struct hl_recent_ask;
 struct hl_store_msg;
 
 struct hl_auth;
+struct hl_rest_named;
 
 /* What the interface stands on; everything in it outlives it. */
 struct hl_rest_parts {
@@ -67,6 +68,9 @@ struct hl_rest_call {
     void (*step)(struct hl_rest_call *call); /* then */
     struct hl_store_msg *answers[HL_REST_STORE_ANSWERS];
     unsigned answer_count;
+    /* Takes the store's answers in place of `answers`, one by one; they go when it returns. NULL: nobody does. */
+    void (*on_stored)(struct hl_rest_call *call, const struct hl_store_msg *m);
+    struct hl_rest_named *named; /* rest_redelivery.c; a block of memory, freed with the call */
     bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */

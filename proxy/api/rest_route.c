@@ -14,6 +14,7 @@
 #include "api/rest_overview.h"
 #include "api/rest_param.h"
 #include "api/rest_project.h"
+#include "api/rest_redelivery.h"
 #include "api/rest_replica.h"
 #include "api/rest_request.h"
 #include "api/rest_rerun.h"
@@ -57,7 +58,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_READ, 0, hl_rest_cancel_run, true},
 
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries, false},
-    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_all, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_many, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/count", HL_REST_ADMIN, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},

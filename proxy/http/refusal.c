@@ -428,11 +428,13 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "delivered or dead."),
     ROW(REDELIVER_MEMBERS, 400,
         "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two members "
-        "and no other, but the cursor of an answer that had one."),
+        "and no other, but the cursor of an answer that had one; or {\"delivery_ids\": [\"…\"]}."),
     ROW(REDELIVER_STATE, 400, "The member state is not \"dead\" or \"delivered\"."),
     ROW(REDELIVER_SINCE, 400,
         "The member since is not a time as RFC 3339 or in milliseconds since 1970."),
     ROW(REDELIVER_CURSOR, 400, "The member cursor is not one that an answer had."),
+    ROW(REDELIVER_IDS, 400,
+        "The member delivery_ids is not a list of 1 to 1000 ids of deliveries."),
     LATER(REDELIVER_FULL, 429, BACKLOG,
         "Half of HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting, and the other "
         "half "

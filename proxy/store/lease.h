@@ -65,7 +65,8 @@ struct hl_attempt_outcome {
 
 void hl_attempt_outcome_fini(struct hl_attempt_outcome *o);
 
-/* REDELIVER: one (delivery_id; CONFLICT while it is pending) or, when that is nil, all of `project`
+/* REDELIVER: one (delivery_id; CONFLICT while it is pending; with leaves_room it is as it was where half of
+ * HOOKLINE_MAX_PENDING_DELIVERIES are pending, and has_more says so) or, when that is nil, all of `project`
  * in `state` (DEAD or OK) that a list from `since_ms` on shows (question.h), as many as HL_REDELIVER_MAX and as
  * leave half of HOOKLINE_MAX_PENDING_DELIVERIES to new ones. A new round of attempts each; the history stays. */
 #define HL_REDELIVER_MAX 5000
@@ -73,15 +74,17 @@ struct hl_redeliver {
     struct hl_store_msg m;
     struct hl_id delivery_id;
     char project[HL_STORE_NAME_MAX +
-                 1]; /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
+                 1];  /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
+    bool leaves_room; /* with a delivery_id: it is one of many */
     enum hl_delivery_state state; /* with a nil delivery_id; PENDING is not possible: INVALID */
     int64_t since_ms;             /* by the time in the delivery's id */
     uint64_t count;               /* 0; reply: how many */
     struct hl_redeliver_mark {
         int64_t app_id;
         struct hl_id after;
-    } mark;        /* zero, or where an earlier one came to; reply: how far it has come */
-    bool has_more; /* reply: there may be more behind the mark */
+    } mark; /* zero, or where an earlier one came to; reply: how far it has come */
+    bool
+        has_more; /* reply: there may be more behind the mark; one that leaves room: there is none for it */
 };
 
 /* How many more it may take where so many are pending. */

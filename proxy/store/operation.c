@@ -166,6 +166,10 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     bool is_done = true;
     const struct hl_lanes *lanes = &b->driver->backlog->lanes;
     uint64_t left = hl_redeliver_room(r, lanes->max_pending, lanes->now.pending);
+    if (r->leaves_room && left == 0) {
+        r->has_more = true;
+        return HL_OK;
+    }
     unsigned step = left < REDELIVER_STEP ? (unsigned)left : REDELIVER_STEP;
     enum hl_err rc = b->driver->vt->redeliver(b->driver, r, step, b->now_ms, &is_done);
     r->has_more = !is_done;

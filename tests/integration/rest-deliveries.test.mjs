@@ -146,6 +146,12 @@ test('all dead ones since a time are sent again', async (t) => {
         [{ state: 'dead', since: 0, cursor: '0' }, /member cursor/],
         [{ state: 'dead', since: 0, cursor: `-1.${NIL}` }, /member cursor/],
         [{ state: 'dead', since: 0, cursor: `0.${NIL}\0` }, /member cursor/],
+        [{ delivery_ids: [] }, /member delivery_ids/],
+        [{ delivery_ids: NIL }, /member delivery_ids/],
+        [{ delivery_ids: [runs[0].delivery_id, NIL] }, /member delivery_ids/],
+        [{ delivery_ids: [`${runs[0].delivery_id} `] }, /member delivery_ids/],
+        [{ delivery_ids: Array(1001).fill(runs[0].delivery_id) }, /member delivery_ids/],
+        [{ delivery_ids: [runs[0].delivery_id], since: 0 }, /these two members/],
     ])
         assertRefused(await redeliver(body), 400, pattern);
 });
@@ -186,6 +192,51 @@ for (const [store, start] of [
         assert.equal(rest.reduce((sum, { redelivered }) => sum + redelivered, 0), 2);
         assert.deepEqual(Object.keys(rest.at(-1)), ['redelivered']);
         for (const { run_id } of runs) assert.notEqual((await settled(ask, run_id, 2)).state, 'pending');
+    });
+
+for (const [store, start] of [
+    ['sqlite', async () => ({})],
+    ['memory', async () => ({ HOOKLINE_STORE: 'memory' })],
+    ['postgres', async (t) => (await postgres(t)).env],
+])
+    test(`those that are named are sent again, refused, or left for want of room (${store})`, async (t) => {
+        const env = { ...(await start(t)), HOOKLINE_MAX_PENDING_DELIVERIES: '8', HOOKLINE_WEBHOOK_CONCURRENCY: '8' };
+        const { call, receiver, sidecar } = await stage(t, { env });
+        const ask = control(sidecar);
+        receiver.script('/dead', 400);
+        const dead = [];
+        for (let i = 0; i < 6; i++) dead.push((await deliver({ call, ask, url: receiver.url('/dead') })).delivery_id);
+        const held = gate();
+        receiver.script('/dead', async (x) => {
+            await held.promise;
+            await x.send(200);
+        });
+        const redeliver = (...ids) => ask('POST', `${DELIVERIES}/redeliver`, { body: { delivery_ids: ids } });
+        const unknown = NIL.replace(/0$/, '1');
+        const elsewhere = await ask('POST', '/v2/projects/q/deliveries/redeliver', { body: { delivery_ids: [dead[0]] } });
+        assert.deepEqual(elsewhere.json(), { redelivered: 0, refused: [{ delivery_id: dead[0], reason: 'not_found' }], left: [] });
+        const first = await redeliver(dead[0], dead[0], unknown, dead[1]);
+        assert.equal(first.status, 202, first.text);
+        assert.deepEqual(first.json(), {
+            redelivered: 2,
+            refused: [{ delivery_id: dead[0], reason: 'pending' }, { delivery_id: unknown, reason: 'not_found' }],
+            left: [],
+        });
+        const second = (await redeliver(...dead.slice(2), dead[0])).json();
+        assert.equal(second.redelivered, 2, 'half is for new ones');
+        assert.deepEqual(second.left.slice(0, 2), dead.slice(4));
+        const other = await Receiver.start(t);
+        assert.equal((await call(RUN, { query: { webhookEndpoint: other.url() } })).status, 200);
+        const refused = await redeliver(...dead.slice(4));
+        assertRefused(refused, 429, /other half/);
+        assert.ok(Number(refused.headers['retry-after']) > 0);
+        held.open();
+        let left = dead.slice(4);
+        await until('there is room for all', async () => {
+            const answer = await redeliver(...left);
+            if (answer.status === 202) left = answer.json().left;
+            return left.length === 0;
+        });
     });
 
 test('deliveries are found by destination and by the last status, and counted', async (t) => {

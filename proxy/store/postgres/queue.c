@@ -73,6 +73,23 @@ static enum hl_err check(const struct hl_store_msg *m, bool is_busy)
     return is_endless ? HL_ERR_INVALID : HL_OK;
 }
 
+/* One of many that are sent again; NULL: it is something else. */
+static struct hl_redeliver *one_of_many(struct hl_store_msg *m)
+{
+    struct hl_redeliver *r = (struct hl_redeliver *)m;
+    return m->msg.type == HL_STORE_REDELIVER && r->leaves_room ? r : NULL;
+}
+
+/* New webhooks are to have the room that is left, beside those that wait to be sent again. */
+static bool is_crowded(struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    struct hl_redeliver *r = one_of_many(m);
+    uint64_t pending = hl_counter_get(&s->gauges.pending_deliveries) + s->n_renewing;
+    if (r)
+        r->has_more = hl_redeliver_room(r, s->max_pending, pending) == 0;
+    return r && r->has_more;
+}
+
 static void expect(struct hl_pg_store *s, uint64_t due_ms)
 {
     if (due_ms < s->queue_due_ms)
@@ -135,6 +152,10 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     size_t weight = hl_operation_weigh(m);
     bool is_busy = is_beyond(s, m);
     enum hl_err refusal = check(m, is_busy);
+    if (is_crowded(s, m)) {
+        hl_pg_reply(s, m, weight, HL_OK);
+        return;
+    }
     struct hl_pg_op *op = refusal ? NULL : calloc(1, sizeof(*op));
     if (!op) {
         hl_pg_reply(s, m, weight, refusal ? refusal : HL_ERR_NOMEM);
@@ -148,6 +169,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     op->is_busy = is_busy;
     op->posted_ms = hl_clock_mono_ms();
     op->posted_ahead_ms = hl_clock_ahead_ms();
+    s->n_renewing += one_of_many(m) != NULL;
     if (op->how->subject)
         op->how->subject(op);
     if (m->msg.type == HL_STORE_REDELIVER)
@@ -163,6 +185,7 @@ void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err 
 {
     hl_pg_kept_leave(s, op);
     hl_pg_refusal_leave(s, op);
+    s->n_renewing -= one_of_many(op->m) != NULL;
     hl_pg_reply(s, op->m, op->weight, rc);
     hl_leased_free(op->leased);
     hl_list_remove(&op->node);

@@ -186,6 +186,7 @@ struct hl_pg_store {
     struct hl_store_limit store_max;
     enum hl_keep_requests keep_requests;
     uint32_t run_attempts, webhook_attempts, max_queued_runs, max_pending;
+    uint32_t n_renewing; /* requests to send one of many again that are not answered */
     bool retries_interrupted;
     uint8_t signing_key[HL_SIGNING_KEY_MAX];
 
