@@ -10,7 +10,7 @@
 #include "auth/auth.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/session.h"
+#include "cli/sidecar.h"
 #include "cli/settings.h"
 #include "config/choice.h"
 #include "config/config.h"

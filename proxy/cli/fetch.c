@@ -83,7 +83,11 @@ static void set_up(CURL *easy, struct hl_cli_fetch *fetch, struct curl_slist *fi
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "hookline/" HL_VERSION);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)fetch->limit_ms);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, fetch->is_long ? 0L : (long)fetch->limit_ms);
+    if (fetch->is_long) {
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)(fetch->limit_ms / 1000));
+    }
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_field);

@@ -17,6 +17,7 @@ struct hl_cli_fetch {
     const char *const *fields; /* "Name: value", as many as there are, then NULL; NULL: none */
     bool is_here;              /* on this machine: by no proxy */
     uint64_t limit_ms;         /* for the whole; 0: as long as it takes */
+    bool is_long;              /* the limit is for silence, and not for the whole */
     /* Bytes of the answer's body, as they come. False ends it, and says why. */
     bool (*on_bytes)(struct hl_cli_fetch *fetch, struct hl_str bytes);
     /* what came */

@@ -165,6 +165,8 @@ static int end_outlet(struct outlet *o, int status)
 {
     if (o->is_no_text)
         return hl_cli_fail(o->cli, "the response is no text: --output FILE keeps it");
+    if (o->file && status == HL_CLI_OK && o->n == 0 && ftruncate(fileno(o->file), 0) != 0)
+        o->has_failed = true;
     if (o->file && (o->has_failed || fflush(o->file) != 0))
         return hl_cli_fail(o->cli, "the file cannot be written: %s", strerror(errno));
     if (status == HL_CLI_OK && o->is_terminal && o->n > 0 && o->last != '\n')

@@ -214,6 +214,7 @@ int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli, const
                             .content_type = text.n > 0 ? "application/json" : NULL,
                             .body = text,
                             .limit_ms = LIMIT_MS,
+                            .is_long = sink != NULL,
                             .on_bytes = on_bytes},
         .sink = sink,
         .body = body};

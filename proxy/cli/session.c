@@ -8,7 +8,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "api/control_path.h"
@@ -22,14 +21,13 @@
 #include "cli/cli.h"
 #include "cli/remote.h"
 #include "cli/settings.h"
+#include "cli/sidecar.h"
 #include "cli/socket.h"
 #include "cli/target.h"
 #include "config/config.h"
-#include "http/message.h"
 #include "http/target.h"
 #include "store/store.h"
 
-#define DEADLINE_MS 30000
 #define FOR_EVER_MS (UINT64_C(36500) * 24 * 3600 * 1000)
 
 struct hl_cli_session {
@@ -102,29 +100,6 @@ static int become_owner(const struct hl_cli *cli, const struct hl_config *config
     return HL_CLI_OK;
 }
 
-/* ---- the control socket ---- */
-
-static int connect_socket(const struct hl_config *config, struct hl_cli_socket *s)
-{
-    struct hl_control_path path;
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-    s->fd = -1;
-    if (!hl_control_path_init(&path, config->data_dir.p))
-        return errno;
-    memcpy(un.sun_path, path.text, sizeof(un.sun_path));
-    int error = hl_cli_socket_connect(s, (struct sockaddr *)&un, sizeof(un), DEADLINE_MS);
-    hl_control_path_fini(&path);
-    return error;
-}
-
-bool hl_cli_sidecar_runs(const struct hl_config *config)
-{
-    struct hl_cli_socket s;
-    int error = connect_socket(config, &s);
-    hl_cli_socket_close(&s);
-    return error == 0;
-}
-
 /* ---- the store itself ---- */
 
 /* A shell's variables are seldom the sidecar's: what its settings decide about what is stored (how
@@ -167,10 +142,8 @@ static int open_store(struct hl_cli_session *session)
 
 static int find_sidecar(struct hl_cli_session *session)
 {
-    struct hl_cli_socket s;
     const char *dir = session->config->data_dir.p;
-    int error = connect_socket(session->config, &s);
-    hl_cli_socket_close(&s);
+    int error = hl_cli_sidecar_find(session->config);
     if (!error)
         return HL_CLI_OK;
     if (error == ENOENT || error == ECONNREFUSED)
@@ -252,61 +225,18 @@ struct answer {
     struct hl_buf body;
 };
 
-static enum hl_err write_request(
-    struct hl_buf *out, const char *method, const char *target, struct hl_str body)
+static bool is_good(unsigned status)
 {
-    enum hl_err err = hl_buf_printf(out,
-        "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: hookline/" HL_VERSION
-        "\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
-        method, target, body.n);
-    return err ? err : hl_buf_append_str(out, body);
-}
-
-/* False: what answered is not hookline, or it broke off. */
-static bool read_answer(struct hl_buf *bytes, enum hl_method method, struct answer *a)
-{
-    static const struct hl_message_rules rules = {.max_head = SIZE_MAX,
-        .no_head = &hl_refusals[HL_REFUSAL_APP_NO_HEAD],
-        .head_too_large = &hl_refusals[HL_REFUSAL_APP_HEAD_TOO_LARGE]};
-    struct hl_message_reader reader;
-    struct hl_refusal fault;
-    struct hl_str rest = hl_buf_str(bytes);
-    struct hl_head *head = malloc(sizeof(*head));
-    hl_message_reader_init(&reader, &rules);
-    bool is_whole =
-        head &&
-        hl_message_read_response(&reader, &rest, method, false, head, &fault) == HL_MESSAGE_HEAD &&
-        rest.n == head->content_length;
-    if (is_whole) {
-        a->status = head->status;
-        hl_buf_drop(bytes, bytes->n - rest.n);
-        a->body = *bytes;
-        hl_buf_init(bytes, 0);
-    }
-    hl_message_reader_fini(&reader);
-    free(head);
-    return is_whole;
+    return status >= 200 && status <= 299;
 }
 
 static int ask_sidecar(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str body, struct answer *a)
+    struct hl_str text, struct hl_cli_sink *sink, struct answer *a)
 {
-    struct hl_buf request, bytes;
-    struct hl_cli_socket s;
-    hl_buf_init(&request, 0);
-    hl_buf_init(&bytes, 0);
-    int error = connect_socket(session->config, &s);
-    if (!error && write_request(&request, method, target, body) != HL_OK)
-        error = ENOMEM;
-    if (!error)
-        error = hl_cli_socket_send(&s, hl_buf_str(&request));
-    if (!error)
-        error = hl_cli_socket_read(&s, &bytes);
-    if (!error && !read_answer(&bytes, HL_METHOD_GET, a))
-        error = EPROTO;
-    hl_cli_socket_close(&s);
-    hl_buf_fini(&request);
-    hl_buf_fini(&bytes);
+    int error =
+        hl_cli_sidecar_ask(session->config, method, target, text, sink, &a->status, &a->body);
+    if (error == ECANCELED)
+        return HL_CLI_FAILED;
     return error ? hl_cli_fail(
                        session->cli, "the sidecar's control socket: %s", hl_cli_socket_error(error))
                  : HL_CLI_OK;
@@ -322,24 +252,30 @@ static void on_reply(struct hl_rest_call *call)
     HL_CONTAINER_OF(call, struct local_call, call)->is_done = true;
 }
 
-/* A body that is not in memory. */
+/* A body that is not in memory, on its way to the sink or, without one, to `out`. */
 struct file_reading {
+    struct hl_cli_sink *sink;
     struct hl_buf *out;
     enum hl_err err;
-    bool is_given, is_over;
+    bool is_given, is_over, is_ended;
 };
 
 static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
 {
     struct file_reading *r = owner;
-    r->err = err == HL_OK ? hl_buf_append_str(r->out, piece) : err;
+    r->err = err;
     r->is_given = true;
-    r->is_over = is_last || r->err != HL_OK;
+    if (err == HL_OK && r->sink)
+        r->is_ended = !r->sink->on_bytes(r->sink, piece);
+    else if (err == HL_OK)
+        r->err = hl_buf_append_str(r->out, piece);
+    r->is_over = is_last || r->is_ended || r->err != HL_OK;
 }
 
-static int read_file(struct hl_cli_session *session, struct hl_body *file, struct hl_buf *out)
+static int read_file(struct hl_cli_session *session, struct hl_body *file, struct hl_cli_sink *sink,
+    struct hl_buf *out)
 {
-    struct file_reading r = {.out = out, .err = HL_ERR_NOMEM};
+    struct file_reading r = {.sink = sink, .out = out, .err = HL_ERR_NOMEM};
     struct hl_body_reader *reader =
         hl_body_reader_new(&session->loop, hl_store_data_dir(session->store), file, on_piece, &r);
     bool is_asked = reader != NULL;
@@ -350,13 +286,25 @@ static int read_file(struct hl_cli_session *session, struct hl_body *file, struc
             uv_run(&session->loop, UV_RUN_ONCE);
     }
     hl_body_reader_free(reader);
+    if (r.is_ended)
+        return HL_CLI_FAILED;
     return is_asked && r.err == HL_OK
                ? HL_CLI_OK
                : hl_cli_fail(session->cli, "the kept body cannot be read: %s", hl_err_text(r.err));
 }
 
+/* What is in memory goes to the sink, too, if it is what was asked for. */
+static int pass_on(struct hl_cli_sink *sink, struct answer *a)
+{
+    if (!sink || !is_good(a->status))
+        return HL_CLI_OK;
+    bool goes_on = sink->on_bytes(sink, hl_buf_str(&a->body));
+    hl_buf_fini(&a->body);
+    return goes_on ? HL_CLI_OK : HL_CLI_FAILED;
+}
+
 static int ask_store(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str body, struct answer *a)
+    struct hl_str body, struct hl_cli_sink *sink, struct answer *a)
 {
     struct hl_target split;
     if (!hl_target_split(hl_str_from(target), &split))
@@ -380,29 +328,30 @@ static int ask_store(struct hl_cli_session *session, const char *method, const c
     hl_buf_init(&reply->body, 0);
     int status = HL_CLI_OK;
     if (hl_reply_has_file(reply))
-        status = read_file(session, &reply->file, &a->body);
+        status = read_file(session, &reply->file, is_good(a->status) ? sink : NULL, &a->body);
     else if (!*reply->content_type &&
              hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
         status = hl_cli_fail(session->cli, "out of memory");
+    else
+        status = pass_on(sink, a);
     hl_reply_fini(reply);
     return status;
 }
 
-/* What the answer says in place of what was asked for. */
-static int refuse(const struct hl_cli_session *session, const char *target, const struct answer *a,
-    const json_t *json)
+int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsigned answered,
+    const json_t *answer)
 {
-    const char *detail = json_string_value(json_object_get(json, "detail"));
+    const char *detail = json_string_value(json_object_get(answer, "detail"));
     const struct hl_cli_far *far = hl_cli_session_far(session);
-    const char *advice = hl_cli_far_advice(far, target, a->status);
+    const char *advice = hl_cli_far_advice(far, target, answered);
     if (advice)
         return hl_cli_fail(session->cli, "%s wants a token: %s", far->url, advice);
     if (detail)
         return hl_cli_fail(session->cli, "%s", detail);
-    return hl_cli_fail(session->cli, "the answer was %u", a->status);
+    return hl_cli_fail(session->cli, "the answer was %u", answered);
 }
 
-/* `text` is the request's body. What another machine answers goes to the `sink`, where there is one. */
+/* `text` is the request's body. The body of a 2xx goes to the `sink`, where there is one. */
 static int ask(struct hl_cli_session *session, const char *method, const char *target,
     struct hl_str text, struct hl_cli_sink *sink, struct answer *a)
 {
@@ -411,8 +360,8 @@ static int ask(struct hl_cli_session *session, const char *method, const char *t
     if (session->is_far)
         return hl_cli_far_ask(
             &session->far, session->cli, method, target, text, sink, &a->status, &a->body);
-    return session->is_local ? ask_store(session, method, target, text, a)
-                             : ask_sidecar(session, method, target, text, a);
+    return session->is_local ? ask_store(session, method, target, text, sink, a)
+                             : ask_sidecar(session, method, target, text, sink, a);
 }
 
 static json_t *parse(const struct answer *a)
@@ -420,13 +369,8 @@ static json_t *parse(const struct answer *a)
     return hl_json_load(hl_buf_str(&a->body), 0, NULL);
 }
 
-static bool is_good(const struct answer *a)
-{
-    return a->status >= 200 && a->status <= 299;
-}
-
-int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target, json_t *body,
-    json_t **out)
+int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const char *target,
+    json_t *body, unsigned *answered, json_t **out)
 {
     struct answer a = {.status = 0};
     struct hl_buf text;
@@ -439,13 +383,22 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
         status = ask(session, method, target, hl_buf_str(&text), NULL, &a);
     if (status == HL_CLI_OK)
         *out = parse(&a);
-    if (status == HL_CLI_OK && !is_good(&a)) {
-        status = refuse(session, target, &a, *out);
+    *answered = a.status;
+    hl_buf_fini(&text);
+    hl_buf_fini(&a.body);
+    return status;
+}
+
+int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target, json_t *body,
+    json_t **out)
+{
+    unsigned answered;
+    int status = hl_cli_ask_any(session, method, target, body, &answered, out);
+    if (status == HL_CLI_OK && !is_good(answered)) {
+        status = hl_cli_refuse(session, target, answered, *out);
         json_decref(*out);
         *out = NULL;
     }
-    hl_buf_fini(&text);
-    hl_buf_fini(&a.body);
     return status;
 }
 
@@ -470,9 +423,9 @@ static int read_all(struct hl_cli_session *session, const char *target, struct h
 {
     struct answer a;
     int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, sink, &a);
-    if (status == HL_CLI_OK && !is_good(&a)) {
+    if (status == HL_CLI_OK && !is_good(a.status)) {
         json_t *problem = parse(&a);
-        status = refuse(session, target, &a, problem);
+        status = hl_cli_refuse(session, target, a.status, problem);
         json_decref(problem);
     } else if (status == HL_CLI_OK) {
         *out = a.body;
@@ -489,11 +442,9 @@ int hl_cli_read(struct hl_cli_session *session, const char *target, struct hl_bu
 
 int hl_cli_read_to(struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink)
 {
-    struct hl_buf here;
-    hl_buf_init(&here, 0);
-    int status = read_all(session, target, sink, &here);
-    bool is_given =
-        status != HL_CLI_OK || session->is_far || sink->on_bytes(sink, hl_buf_str(&here));
-    hl_buf_fini(&here);
-    return is_given ? status : HL_CLI_FAILED;
+    struct hl_buf none;
+    hl_buf_init(&none, 0);
+    int status = read_all(session, target, sink, &none);
+    hl_buf_fini(&none);
+    return status;
 }

@@ -22,8 +22,6 @@ struct hl_config;
  * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for
  * exiting; `*out` is NULL then. */
 HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
-/* Whether a sidecar answers on the control socket of this data directory. */
-bool hl_cli_sidecar_runs(const struct hl_config *config);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
 /* False: the store itself is asked, and nothing goes on there meanwhile. */
@@ -44,14 +42,21 @@ const char *hl_cli_session_project(
 HL_MUST_CHECK int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, json_t **out);
 
-/* The same of a target that has been made for it, which is taken. */
+/* The same of an answer with any status, which `*answered` is; HL_CLI_OK: there is one. */
+HL_MUST_CHECK int hl_cli_ask_any(struct hl_cli_session *session, const char *method,
+    const char *target, json_t *body, unsigned *answered, json_t **out);
+/* Says what such an answer says in place of what was asked for; returns HL_CLI_FAILED. */
+int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsigned answered,
+    const json_t *answer);
+
+/* The same as hl_cli_ask of a target that has been made for it, which is taken. */
 HL_MUST_CHECK int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
     struct hl_cli_target *target, json_t *body, json_t **out);
 
 /* GET; the answer's body as it is, owned by the caller. */
 HL_MUST_CHECK int hl_cli_read(
     struct hl_cli_session *session, const char *target, struct hl_buf *out);
-/* The same for an answer of any length: another machine's is not held. */
+/* The same for an answer of any length: it goes to the sink as it comes. */
 HL_MUST_CHECK int hl_cli_read_to(
     struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink);
 

@@ -48,6 +48,8 @@ int hl_cli_socket_send(struct hl_cli_socket *s, struct hl_str bytes)
         if (!limit_next_call(s))
             return ETIMEDOUT;
         ssize_t n = send(s->fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
         if (n < 0)
             return error_of_call();
         bytes.p += n;
@@ -56,20 +58,42 @@ int hl_cli_socket_send(struct hl_cli_socket *s, struct hl_str bytes)
     return 0;
 }
 
+/* With a time limit a signal ends a call, whatever its handler asks for. */
+static int receive(struct hl_cli_socket *s, char *piece, size_t *n)
+{
+    ssize_t got;
+    do {
+        if (!limit_next_call(s))
+            return ETIMEDOUT;
+        got = recv(s->fd, piece, *n, 0);
+    } while (got < 0 && errno == EINTR);
+    *n = got < 0 ? 0 : (size_t)got;
+    return got < 0 ? error_of_call() : 0;
+}
+
+int hl_cli_socket_read_some(struct hl_cli_socket *s, struct hl_buf *out)
+{
+    char piece[PIECE];
+    size_t n = sizeof(piece);
+    int error = receive(s, piece, &n);
+    if (error)
+        return error;
+    return hl_buf_append(out, piece, n) == HL_OK ? 0 : ENOMEM;
+}
+
 int hl_cli_socket_read(struct hl_cli_socket *s, struct hl_buf *out)
 {
     char piece[PIECE];
     for (;;) {
-        if (!limit_next_call(s))
-            return ETIMEDOUT;
-        ssize_t n = recv(s->fd, piece, sizeof(piece), 0);
-        if (n < 0)
-            return error_of_call();
-        size_t room = out->max > 0 ? out->max - out->n : (size_t)n;
-        size_t take = (size_t)n < room ? (size_t)n : room;
+        size_t n = sizeof(piece);
+        int error = receive(s, piece, &n);
+        if (error)
+            return error;
+        size_t room = out->max > 0 ? out->max - out->n : n;
+        size_t take = n < room ? n : room;
         if (hl_buf_append(out, piece, take) != HL_OK)
             return ENOMEM;
-        if (n == 0 || take < (size_t)n)
+        if (n == 0 || take < n)
             return 0;
     }
 }

@@ -20,6 +20,8 @@ struct hl_cli_socket {
 HL_MUST_CHECK int hl_cli_socket_connect(
     struct hl_cli_socket *s, const struct sockaddr *address, socklen_t len, uint64_t deadline_ms);
 HL_MUST_CHECK int hl_cli_socket_send(struct hl_cli_socket *s, struct hl_str bytes);
+/* What has come, once anything has; nothing is appended once the peer has closed. */
+HL_MUST_CHECK int hl_cli_socket_read_some(struct hl_cli_socket *s, struct hl_buf *out);
 /* Until the peer closes, or `out` is full (which is no error). */
 HL_MUST_CHECK int hl_cli_socket_read(struct hl_cli_socket *s, struct hl_buf *out);
 void hl_cli_socket_close(struct hl_cli_socket *s);

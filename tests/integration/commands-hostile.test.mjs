@@ -90,7 +90,7 @@ test('an answer that never ends is not read for long, and one without sense is s
     assert.match(stderr, /not hookline's/);
 });
 
-test('a result is written as it comes', async (t) => {
+test('a result is written as it comes (another machine)', async (t) => {
     const rest = gate();
     const url = await serve(t, async (request, response) => {
         response.write(Buffer.alloc(MIB, 'a'));

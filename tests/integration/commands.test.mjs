@@ -1,6 +1,8 @@
 // What people do with the commands: help, tables on a terminal, a run's response and end, webhooks sent again.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { chown, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -308,6 +310,37 @@ test('call says when the app’s answer is no good, and needs a sidecar', async 
 });
 
 /** A sidecar with `n` dead webhooks. */
+/** `runs result` whose output nobody reads yet: the most memory that it had when the first of it came, and the rest. */
+async function unread(sidecar, id) {
+    const child = spawn(BINARY, ['runs', 'result', id], { env: { PATH: process.env.PATH, HOOKLINE_DATA_DIR: sidecar.dataDir }, timeout: 60_000 });
+    await once(child.stdout, 'readable');
+    const [, kib] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${child.pid}/status`, 'utf8'));
+    const hash = createHash('sha256');
+    let n = 0;
+    for await (const piece of child.stdout) {
+        n += piece.length;
+        hash.update(piece);
+    }
+    return { mib: kib / 1024, n, hash: hash.digest('hex') };
+}
+
+test('a long result is written as it comes, by a sidecar and from the store itself', { limit: 60_000 }, async (t) => {
+    const MIB = 1 << 20;
+    const body = (n) => Buffer.alloc(n * MIB, 'a line of what was kept\n');
+    const all = await staged(t, {
+        env: { HOOKLINE_MAX_KEPT_RESPONSE: '128MiB' },
+        app: (x) => x.send(200, { 'content-type': 'text/plain' }, body(x.target.endsWith('long') ? 100 : 2)),
+    });
+    const [short, long] = [await ended(all, '/v4/p/a/short'), await ended(all, '/v4/p/a/long')];
+    const hash = createHash('sha256').update(body(100)).digest('hex');
+    for (const where of ['beside a sidecar', 'on the store alone']) {
+        const [little, much] = [await unread(all.sidecar, short), await unread(all.sidecar, long)];
+        assert.deepEqual([little.n, much.n, much.hash], [2 * MIB, 100 * MIB, hash], where);
+        assert.ok(much.mib < little.mib + 32, `${where}: ${little.mib} and ${much.mib} MiB`);
+        await all.sidecar.stop();
+    }
+});
+
 async function withDead(t, n) {
     const all = await staged(t);
     all.receiver.script('/hook', ...Array(n).fill(500), ...Array(n).fill(200));
