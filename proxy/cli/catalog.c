@@ -83,7 +83,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"runs rerun " RUN, "runs wait $(hookline runs rerun " RUN ")"}, true},
     {"runs redeliver", hl_cli_runs_redeliver,
         "RUN_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
-        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--dry-run] [--yes]",
+        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--after DELIVERY_ID] "
+        "[--dry-run] [--yes]",
         "send a run's webhook again, or all dead ones since a time",
         {"runs redeliver " RUN, "runs redeliver --since 1h --dry-run"}, true},
     {"deliveries list", hl_cli_deliveries_list,
@@ -97,7 +98,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --json"}, true},
     {"deliveries redeliver", hl_cli_deliveries_redeliver,
         "DELIVERY_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
-        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--dry-run] [--yes]",
+        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--after DELIVERY_ID] "
+        "[--dry-run] [--yes]",
         "send a webhook again, or all dead ones since a time",
         {"deliveries redeliver 01a201a0-7de7",
             "deliveries redeliver --since 1h --app words --dry-run"},

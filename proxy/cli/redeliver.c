@@ -1,23 +1,26 @@
 /* redeliver.c - webhooks once more.
  * Promise: what is sent is what a list with the same filters shows, and no more: the list is read first,
- * and each one of it is asked for by its id. Many are not sent before somebody has said yes. */
+ * and those in it are asked for by their ids. Many are not sent before somebody has said yes.
+ * Not here: how many are sent (redelivery.c). */
 #include "cli/redeliver.h"
 
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/id.h"
 #include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/delivery_table.h"
 #include "cli/lookup.h"
+#include "cli/readable.h"
+#include "cli/redelivery.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/wish.h"
 #include "store/destination.h"
 
 #define MANY        10 /* more are asked about first */
-#define FAILURES    5  /* of so many in a row no more is tried */
 #define ALL_AT_ONCE 1000000
-#define SHOWN_EACH  100
 #define WHERE_MAX   (HL_DESTINATION_MAX + 8)
 
 struct task {
@@ -26,23 +29,37 @@ struct task {
     const char *id; /* NULL: those of `wish` */
     struct hl_cli_wish wish;
     bool is_dry, is_sure;
-    json_t *found; /* deliveries */
+    /* what was found, in the order of the list */
+    struct hl_buf ids;         /* struct hl_id each */
+    json_t *places;            /* the destinations are its members */
+    bool has_unknown_place;    /* of one the destination is not known */
+    struct hl_cli_table table; /* for --dry-run */
+    int status;                /* why finding has failed */
 };
 
-static int say_count(const struct task *t, size_t n, const char *will)
+static size_t count_of(const struct task *t)
 {
-    fprintf(t->cli->out, "%zu %s %s sent again\n", n, n == 1 ? "delivery" : "deliveries",
-        *will    ? will
-        : n == 1 ? "is"
-                 : "are");
-    return HL_CLI_OK;
+    return t->ids.n / sizeof(struct hl_id);
 }
 
 /* ---- which ---- */
 
 static void keep_row(void *owner, json_t *delivery)
 {
-    json_array_append(((struct task *)owner)->found, delivery);
+    struct task *t = owner;
+    const char *text = json_string_value(json_object_get(delivery, "delivery_id"));
+    const char *place = json_string_value(json_object_get(delivery, "destination"));
+    struct hl_id id;
+    if (t->status != HL_CLI_OK)
+        return;
+    if (!text || !hl_id_parse(hl_str_from(text), &id))
+        t->status = hl_cli_fail(t->cli, "the answer is not hookline's: a delivery has no id");
+    else if (hl_buf_append(&t->ids, (const char *)&id, sizeof(id)) != HL_OK)
+        t->status = hl_cli_fail(t->cli, "out of memory");
+    else if (!place || json_object_set_new_nocheck(t->places, place, json_true()) != 0)
+        t->has_unknown_place = true;
+    if (t->is_dry)
+        hl_cli_delivery_table_add(&t->table, delivery);
 }
 
 static int find_all(struct task *t)
@@ -62,9 +79,8 @@ static int find_of_run(struct task *t)
     json_t *run, *delivery;
     size_t i;
     int status = hl_cli_ask_about(t->session, t->cli, HL_CLI_RUN, "GET", t->id, "", &run);
-    json_array_foreach(json_object_get(run, "deliveries"), i, delivery)
-        json_array_append(t->found, delivery);
-    if (status == HL_CLI_OK && json_array_size(t->found) == 0)
+    json_array_foreach(json_object_get(run, "deliveries"), i, delivery) keep_row(t, delivery);
+    if (status == HL_CLI_OK && count_of(t) == 0 && t->status == HL_CLI_OK)
         status = hl_cli_fail(t->cli, "the run has no webhook");
     json_decref(run);
     return status;
@@ -75,48 +91,28 @@ static int find_one(struct task *t)
     json_t *delivery;
     int status = hl_cli_ask_about(t->session, t->cli, HL_CLI_DELIVERY, "GET", t->id, "", &delivery);
     if (status == HL_CLI_OK)
-        json_array_append(t->found, delivery);
+        keep_row(t, delivery);
     json_decref(delivery);
     return status;
 }
 
 /* ---- whether ---- */
 
-static void show_found(const struct task *t)
-{
-    struct hl_cli_table table;
-    json_t *delivery;
-    size_t i;
-    hl_cli_delivery_table_init(&table, t->cli->out);
-    json_array_foreach(t->found, i, delivery) hl_cli_delivery_table_add(&table, delivery);
-    hl_cli_table_print(&table, t->cli->out);
-    hl_cli_table_fini(&table);
-}
-
 /* " to http://10.0.0.5:8080", " to 3 destinations"; nothing if one of them is not known. */
 static void write_where(const struct task *t, char where[WHERE_MAX])
 {
-    json_t *places = json_object(), *delivery;
-    const char *place = NULL;
-    size_t i, unknown = 0;
-    json_array_foreach(t->found, i, delivery)
-    {
-        place = json_string_value(json_object_get(delivery, "destination"));
-        unknown += !place || json_object_set_new_nocheck(places, place, json_true()) != 0;
-    }
-    size_t n = json_object_size(places);
+    size_t n = json_object_size(t->places);
     *where = '\0';
-    if (unknown == 0 && n == 1)
-        snprintf(where, WHERE_MAX, " to %s", place);
-    else if (unknown == 0 && n > 1)
+    if (!t->has_unknown_place && n == 1)
+        snprintf(where, WHERE_MAX, " to %s", json_object_iter_key(json_object_iter(t->places)));
+    else if (!t->has_unknown_place && n > 1)
         snprintf(where, WHERE_MAX, " to %zu destinations", n);
-    json_decref(places);
 }
 
 static int ask_first(const struct task *t)
 {
     char answer[16] = "", where[WHERE_MAX];
-    size_t n = json_array_size(t->found);
+    size_t n = count_of(t);
     if (n <= MANY || t->is_sure)
         return HL_CLI_OK;
     write_where(t, where);
@@ -125,7 +121,9 @@ static int ask_first(const struct task *t)
             "%zu deliveries%s would be sent again, and nobody can be asked here: --yes sends them, "
             "--dry-run shows them",
             n, where);
-    fprintf(t->cli->err, "Send %zu deliveries again%s? [y/N] ", n, where);
+    fprintf(t->cli->err, "Send %zu deliveries again", n);
+    hl_cli_print(t->cli->err, where);
+    fputs("? [y/N] ", t->cli->err);
     fflush(t->cli->err);
     bool is_yes = fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
     return is_yes ? HL_CLI_OK : hl_cli_fail(t->cli, "nothing was sent");
@@ -133,47 +131,39 @@ static int ask_first(const struct task *t)
 
 /* ---- sending ---- */
 
-static void show_progress(const struct task *t, size_t done, size_t all)
+static int send_named(struct task *t)
 {
-    if (all > SHOWN_EACH && done % SHOWN_EACH == 0 && isatty(fileno(t->cli->err)))
-        fprintf(t->cli->err, "\r%zu of %zu", done, all);
-    if (all > SHOWN_EACH && done == all && isatty(fileno(t->cli->err)))
-        fputs("\r\033[K", t->cli->err);
+    json_t *answer;
+    struct hl_id *id = (struct hl_id *)(void *)t->ids.p;
+    char text[HL_ID_TEXT + 1] = "";
+    hl_id_format(id, text);
+    int status =
+        hl_cli_ask_about(t->session, t->cli, HL_CLI_DELIVERY, "POST", text, "/redeliver", &answer);
+    json_decref(answer);
+    if (status == HL_CLI_OK)
+        hl_cli_say_redelivered(t->cli, 1, "");
+    return status;
 }
 
-static int send_all(const struct task *t)
+static int send_all(struct task *t)
 {
-    size_t i, sent = 0, failed_in_a_row = 0, all = json_array_size(t->found);
-    int status = HL_CLI_OK;
-    json_t *delivery;
-    json_array_foreach(t->found, i, delivery)
-    {
-        json_t *answer;
-        const char *id = json_string_value(json_object_get(delivery, "delivery_id"));
-        int one = hl_cli_ask_about(
-            t->session, t->cli, HL_CLI_DELIVERY, "POST", id ? id : "", "/redeliver", &answer);
-        json_decref(answer);
-        sent += one == HL_CLI_OK;
-        failed_in_a_row = one == HL_CLI_OK ? 0 : failed_in_a_row + 1;
-        status = one == HL_CLI_OK ? status : one;
-        show_progress(t, i + 1, all);
-        if (failed_in_a_row == FAILURES)
-            break;
-    }
-    if (sent > 0 || status == HL_CLI_OK)
-        say_count(t, sent, "");
-    return status;
+    return hl_cli_redelivery(t->session, t->cli, t->wish.project, t->wish.since_ms,
+        (struct hl_id *)(void *)t->ids.p, count_of(t));
 }
 
 static int carry_out(struct task *t, int (*find_by_id)(struct task *t))
 {
     int status = t->id ? find_by_id(t) : find_all(t);
+    status = t->status != HL_CLI_OK ? t->status : status;
     if (status != HL_CLI_OK)
         return status;
     if (t->is_dry) {
-        show_found(t);
-        return say_count(t, json_array_size(t->found), "would be");
+        hl_cli_table_print(&t->table, t->cli->out);
+        hl_cli_say_redelivered(t->cli, count_of(t), "would be");
+        return HL_CLI_OK;
     }
+    if (t->id)
+        return send_named(t);
     status = ask_first(t);
     return status == HL_CLI_OK ? send_all(t) : status;
 }
@@ -186,12 +176,12 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
         {.name = "--app", .text = &w->app}, {.name = "--state", .text = &w->state},
         {.name = "--since", .text = &w->since}, {.name = "--until", .text = &w->until},
         {.name = "--destination", .text = &w->destination},
-        {.name = "--status", .text = &w->status}, {.name = "--dry-run", .is_given = &t.is_dry},
-        {.name = "--yes", .is_given = &t.is_sure}};
+        {.name = "--status", .text = &w->status}, {.name = "--after", .text = &w->after},
+        {.name = "--dry-run", .is_given = &t.is_dry}, {.name = "--yes", .is_given = &t.is_sure}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t.id, 1, &count);
-    bool has_filter =
-        w->since || w->until || w->state || w->app || w->project || w->destination || w->status;
+    bool has_filter = w->since || w->until || w->state || w->app || w->project || w->destination ||
+                      w->status || w->after;
     if (count == 0 && !w->since)
         status = hl_cli_usage_error(
             cli, "it needs a %s's id, or --since TIME for all dead ones since then", thing);
@@ -201,12 +191,16 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
     status = hl_cli_wish_check(w, cli, status);
     if (status != HL_CLI_OK)
         return status;
-    t.found = json_array();
-    status = t.found ? hl_cli_session_open(&t.session, cli) : hl_cli_fail(cli, "out of memory");
+    t.places = json_object();
+    hl_buf_init(&t.ids, 0);
+    hl_cli_delivery_table_init(&t.table, cli->out);
+    status = t.places ? hl_cli_session_open(&t.session, cli) : hl_cli_fail(cli, "out of memory");
     if (status == HL_CLI_OK)
         status = carry_out(&t, find_by_id);
     hl_cli_session_close(t.session);
-    json_decref(t.found);
+    hl_cli_table_fini(&t.table);
+    hl_buf_fini(&t.ids);
+    json_decref(t.places);
     return status;
 }
 

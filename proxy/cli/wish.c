@@ -54,6 +54,10 @@ int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int statu
         status = hl_cli_usage_error(
             cli, "--limit is a number from 1 to %d, not \"%s\"", LIMIT_MAX, w->limit);
     status = check_search(w, cli, status);
+    struct hl_id id;
+    if (w->after && !hl_id_parse(hl_str_from(w->after), &id))
+        status = hl_cli_usage_error(
+            cli, "--after is a delivery's whole id, as it was said, not \"%s\"", w->after);
     if (w->is_async && w->is_sync)
         status = hl_cli_usage_error(cli, "--async and --sync exclude each other");
     w->left = limit;
@@ -89,8 +93,9 @@ static void write_page(
 int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w, const char *path,
     const char *member, void (*on_row)(void *owner, json_t *row), void *owner)
 {
-    char cursor[64] = "";
+    char cursor[64];
     int status;
+    snprintf(cursor, sizeof(cursor), "%s", w->after ? w->after : "");
     do {
         struct hl_cli_target target;
         json_t *page = NULL, *row;

@@ -107,6 +107,56 @@ test('a result is written as it comes (another machine)', async (t) => {
     assert.equal(bytes.at(-1), 'b'.charCodeAt(0));
 });
 
+/** A hookline with as many dead webhooks, newest first, that answers pieces as `answers` have it. */
+function withDead(t, n, answers) {
+    const ids = Array.from({ length: n }, (_, i) => `01a201a0-7ddc-7120-be8f-${(n - i).toString(16).padStart(12, '0')}`);
+    const url = serve(t, async (request, response) => {
+        const { searchParams } = new URL(request.url, 'http://x');
+        const from = ids.indexOf(searchParams.get('cursor')) + 1;
+        const page = ids.slice(from, from + 200);
+        if (request.method === 'GET')
+            return response.end(JSON.stringify({
+                deliveries: page.map((id) => ({ delivery_id: id, destination: 'http://a.test' })),
+                next_cursor: from + 200 < n ? page.at(-1) : null,
+            }));
+        let text = '';
+        for await (const piece of request) text += piece;
+        return answers.shift()(response, JSON.parse(text).delivery_ids);
+    });
+    return { ids, url };
+}
+
+test('however sending many webhooks again ends, it says how many went, why, and how to go on', { limit: 60_000 }, async (t) => {
+    const all = (response, ids) => response.writeHead(202).end(JSON.stringify({ redelivered: ids.length, refused: [], left: [] }));
+    const some = (response, ids) =>
+        response.writeHead(202).end(JSON.stringify({
+            redelivered: ids.length - 5,
+            refused: [{ delivery_id: ids[0], reason: 'pending' }, { delivery_id: ids[1], reason: 'not_found' }, { delivery_id: ids[2], reason: 'not_found' }],
+            left: [ids[10], ids[20]],
+        }));
+    const fail = (response) => response.writeHead(500).end(JSON.stringify({ detail: 'broken \x1b[2J' }));
+    const cut = (response) => response.socket.destroy();
+    const senseless = (response) => response.writeHead(202).end(JSON.stringify({ redelivered: 7, refused: [], left: [] }));
+    for (const [answers, sent, left, after, ...patterns] of [
+        [[all, all, all], 1200, 0],
+        [[some, all, all], 1195 + 2, 0, null, /3 are not: 1 pending already, 2 not there any more\n/],
+        [[all, fail], 500, 700, 499, /broken \\x1b\[2J\n/],
+        [[some, cut], 495, 702, 9, /3 are not/, / \(of the next 500 it is not known\); /],
+        [[cut], 0, 1200, null, /0 deliveries are sent again/],
+        [[all, senseless], 500, 700, 499, /not hookline's/],
+    ]) {
+        const { ids, url } = withDead(t, 1200, answers);
+        const { code, stdout, stderr } = await ask(['deliveries', 'redeliver', '--since', '1h', '--yes'], await url);
+        const output = stdout + stderr;
+        assert.ok(output.includes(`${sent} deliveries are sent again\n`), output);
+        assert.equal(code, patterns.length > 0 ? 1 : 0, output);
+        for (const pattern of patterns) assert.match(output, pattern);
+        assert.equal(/(\d+) of 1200 are left/.exec(output)?.[1] ?? '0', `${left}`, output);
+        assert.equal(/ --after (\S+)\n/.exec(output)?.[1] ?? null, after === null || left === 0 ? null : ids[after], output);
+        assert.doesNotMatch(output, HARM);
+    }
+});
+
 test('whether a token can be read on its way is judged by the host, not by how its name begins', { limit: 60_000 }, async (t) => {
     const file = join(await temporaryDirectory(t), 'token');
     await writeFile(file, 'a.b.c');

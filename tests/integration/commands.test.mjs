@@ -8,20 +8,21 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { Receiver } from './lib/receiver.mjs';
 import { control } from './lib/rest.mjs';
 import { BINARY, run, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const lines = (text) => text.split('\n').filter(Boolean);
 const NOBODY = '01890a5d-ac96-774b-bcce-b302099a8057';
 
 /** `cli(words, { code, input, env })`, words as a text or a list, beside this sidecar. */
 function commands(sidecar, env = {}) {
-    return async (words, { code = 0, input, env: more } = {}) => {
+    return async (words, { code = 0, input, env: more, interrupted } = {}) => {
         const own = { HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_AUTH: sidecar.env.HOOKLINE_AUTH };
         const list = Array.isArray(words) ? words : words.split(' ').filter(Boolean);
-        const result = await run(list, { ...own, ...env, ...more }, { input });
+        const result = await run(list, { ...own, ...env, ...more }, { input, interrupted });
         assert.equal(result.code, code, `${words}: ${result.stdout}${result.stderr}`);
         return result;
     };
@@ -309,7 +310,6 @@ test('call says when the app’s answer is no good, and needs a sidecar', async 
     assert.match((await all.cli('call /v4/p/a/run', { code: 1 })).stderr, /no hookline runs here/);
 });
 
-/** A sidecar with `n` dead webhooks. */
 /** `runs result` whose output nobody reads yet: the most memory that it had when the first of it came, and the rest. */
 async function unread(sidecar, id) {
     const child = spawn(BINARY, ['runs', 'result', id], { env: { PATH: process.env.PATH, HOOKLINE_DATA_DIR: sidecar.dataDir }, timeout: 60_000 });
@@ -341,6 +341,7 @@ test('a long result is written as it comes, by a sidecar and from the store itse
     }
 });
 
+/** A sidecar with `n` dead webhooks. */
 async function withDead(t, n) {
     const all = await staged(t);
     all.receiver.script('/hook', ...Array(n).fill(500), ...Array(n).fill(200));
@@ -403,6 +404,38 @@ test('redeliver sends what a dry run shows, and asks before many', async (t) => 
     assert.match((await ask(many, { input: 'n\n' })).text, /Send 13 deliveries again to 2 destinations\? \[y\/N\] /);
     const there = await ask(`${many} --destination ${place}/`, { input: 'n\n' });
     assert.ok(there.text.includes(`Send 12 deliveries again to ${place}? [y/N] `), there.text);
+});
+
+test('many webhooks sent again leave room for new ones, and an interrupted command goes on where it was', async (t) => {
+    const all = await staged(t, { env: { HOOKLINE_MAX_PENDING_DELIVERIES: '8' } });
+    const query = { webhookEndpoint: all.receiver.url('/hook') };
+    for (let i = 0; i < 10; i++) await ended(all, RUN, { query });
+    const listed = async () => lines((await all.cli('deliveries list --json --limit 1000')).stdout).map((line) => JSON.parse(line));
+    const count = async (state) => (await listed()).filter((one) => one.state === state).length;
+    await until('they are delivered', async () => (await count('delivered')) === 10);
+    const [held, stop] = [gate(), gate()];
+    all.receiver.script('/hook', async (x) => {
+        await held.promise;
+        await x.send(200);
+    });
+    const words = 'deliveries redeliver --project p --state delivered --yes';
+    const first = all.cli(`${words} --since 1h`, { code: 1, interrupted: stop.promise });
+    await until('half of what may be pending is', async () => (await count('pending')) === 4);
+    const other = await Receiver.start(t);
+    assert.equal((await all.call(RUN, { query: { webhookEndpoint: other.url() } })).status, 200);
+    stop.open();
+    const { stdout, stderr } = await first;
+    assert.equal(stdout, '4 deliveries are sent again\n');
+    const [, rest] = /interrupted: 6 of 10 are left; the same command goes on with (--since \S+Z --after \S+)\n/.exec(stderr) ?? assert.fail(stderr);
+    held.open();
+    await until('those are delivered again', async () => (await count('pending')) === 0);
+    assert.equal((await all.cli(`${words} ${rest}`)).stdout, '6 deliveries are sent again\n');
+    await until('all are delivered again', async () => (await count('pending')) === 0);
+    assert.deepEqual((await listed()).map((one) => one.round), [1, ...Array(10).fill(2)]);
+    await all.sidecar.stop();
+    const alone = await all.cli(`${words} --since 1h`, { code: 1, env: { HOOKLINE_MAX_PENDING_DELIVERIES: '8' } });
+    assert.equal(alone.stdout, '4 deliveries are sent again\n');
+    assert.match(alone.stderr, /Half of HOOKLINE_MAX_PENDING_DELIVERIES .*\n.* 7 of 11 are left; /);
 });
 
 test('another machine’s hookline is asked with --url and a token', async (t) => {

@@ -63,7 +63,7 @@ function binds(socket, bind) {
 }
 
 /** Runs the binary to its end: `{ code, stdout, stderr }`. `killed`: once that is resolved, by SIGKILL. */
-export async function run(args, env = {}, { input, killed } = {}) {
+export async function run(args, env = {}, { input, killed, interrupted } = {}) {
     const limits = { timeout: 60_000, killSignal: 'SIGKILL' }; // one that does not end must not outlive its test
     const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe', ...limits });
     const output = { stdout: '', stderr: '' };
@@ -73,6 +73,7 @@ export async function run(args, env = {}, { input, killed } = {}) {
     child.stdin.on('error', () => {}); // it may end without having read its input
     child.stdin.end(input);
     killed?.then(() => child.kill('SIGKILL'));
+    interrupted?.then(() => child.kill('SIGINT'));
     const [code, signal] = await once(child, 'close');
     if (SANITIZER.test(output.stderr)) throw new Error(output.stderr);
     return { code, signal, ...output };
