@@ -23,6 +23,7 @@ static const struct {
     {"--wait", NULL, "wait for its end, and print the response", "runs send"},
     {"--webhook", NULL, "where the response goes as well", "call"},
     {"--webhook", NULL, "where the response goes", "runs send"},
+    {"--after", NULL, "go on behind that one, where an earlier call has stopped", NULL},
     {"--app", NULL, "only of this app", NULL},
     {"--async", NULL, "only asynchronous ones", NULL},
     {"--data", NULL, "the request's body: a text, or the file @FILE; @- is stdin", NULL},
