@@ -23,11 +23,22 @@
 #define HASH_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
 #define GROW_FIRST   1024
 
+/* Where the body is. */
 enum spool_place {
-    /* Everything is in `bytes`, until it outgrows HL_BODY_INLINE_MAX or a long body is announced. */
+    /* Everything is in `bytes`, until it outgrows HL_BODY_INLINE_MAX or a long body is announced; of a
+     * body that others follow, in the journal. */
     SPOOL_MEMORY,
-    SPOOL_FILE,    /* pieces go to the file; `bytes` waits for the piece in flight */
-    SPOOL_DROPPED, /* too long, or the disk failed: only the count goes on */
+    SPOOL_FILE,      /* pieces go to the file; `bytes` waits for the piece in flight */
+    SPOOL_JOURNALED, /* the same, and in the journal; if it is short it ends in MEMORY */
+    SPOOL_DROPPED,   /* too long, or the disk failed: only the count goes on */
+};
+
+/* Who still wants it. */
+enum spool_stage {
+    SPOOL_TAKING,    /* more may come */
+    SPOOL_ENDING,    /* no more comes; on_done is due */
+    SPOOL_ABANDONED, /* nobody: it goes with its file when the pool lets go of it */
+    SPOOL_LEFT,      /* the same, but the file stays */
 };
 
 struct hl_spool {
@@ -35,10 +46,10 @@ struct hl_spool {
     const struct hl_spool_events *events;
     void *owner;
     enum spool_place place;
-    enum hl_err err; /* why it was dropped */
-    bool checks, was_full, has_ended, is_abandoned, is_hurried;
-    bool is_left; /* abandoned, but for its file */
-    bool is_long; /* of a journal: it cannot end INLINE */
+    enum spool_stage stage;
+    enum hl_err err;         /* why it was dropped */
+    bool checks, is_hurried; /* as it was told */
+    bool is_waited_for;      /* on_room is due */
     uint64_t limit, size;
 
     char *bytes; /* waiting */
@@ -53,6 +64,33 @@ struct hl_spool {
 };
 
 static void on_written(struct hl_body_writer *writer);
+
+/* ---- movers ---- */
+
+static void move_place(struct hl_spool *s, enum spool_place to)
+{
+    static const unsigned moves[] = {
+        [SPOOL_MEMORY] = 1U << SPOOL_FILE | 1U << SPOOL_JOURNALED | 1U << SPOOL_DROPPED,
+        [SPOOL_FILE] = 1U << SPOOL_DROPPED,
+        [SPOOL_JOURNALED] = 1U << SPOOL_MEMORY | 1U << SPOOL_FILE | 1U << SPOOL_DROPPED,
+        [SPOOL_DROPPED] = 1U << SPOOL_DROPPED, /* for another reason */
+    };
+    HL_ASSERT(moves[s->place] >> to & 1U);
+    s->place = to;
+}
+
+static void move_stage(struct hl_spool *s, enum spool_stage to)
+{
+    HL_ASSERT(s->stage < to && s->stage < SPOOL_ABANDONED);
+    s->stage = to;
+}
+
+static bool is_in_file(const struct hl_spool *s)
+{
+    return s->place == SPOOL_FILE || s->place == SPOOL_JOURNALED;
+}
+
+/* ---- its life ---- */
 
 struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool checks,
     bool expects_json, const struct hl_spool_events *events, void *owner)
@@ -91,7 +129,7 @@ static void spool_free(struct hl_spool *s)
 
 static void drop(struct hl_spool *s, enum hl_err err)
 {
-    s->place = SPOOL_DROPPED;
+    move_place(s, SPOOL_DROPPED);
     give_memory_back(s);
     s->err = err;
     free(s->bytes);
@@ -105,7 +143,7 @@ static void drop(struct hl_spool *s, enum hl_err err)
 
 static void begin_file(struct hl_spool *s)
 {
-    s->place = SPOOL_FILE;
+    move_place(s, SPOOL_FILE);
     s->writer.file = hl_id_next(s->home->ids, hl_clock_wall_ms());
 }
 
@@ -114,7 +152,7 @@ void hl_spool_set_journal(struct hl_spool *s, struct hl_journal *journal, const 
     s->journal = journal;
     if (!s->home->data_dir)
         return;
-    s->place = SPOOL_FILE;
+    move_place(s, SPOOL_JOURNALED);
     s->writer.file = *file;
 }
 
@@ -126,10 +164,10 @@ void hl_spool_expect(struct hl_spool *s, uint64_t size)
         begin_file(s);
 }
 
-/* It will be short: all of it is in the journal then. */
-static bool ends_inline(const struct hl_spool *s)
+/* If no more comes all of it is in the journal. */
+static bool is_short(const struct hl_spool *s)
 {
-    return s->journal && !s->is_long && s->size <= HL_BODY_INLINE_MAX;
+    return s->place == SPOOL_JOURNALED && s->size <= HL_BODY_INLINE_MAX;
 }
 
 /* Gives all that waits to the pool. */
@@ -137,12 +175,12 @@ static void submit(struct hl_spool *s)
 {
     char *bytes = s->bytes;
     size_t n = s->n;
-    bool is_last = s->has_ended && !(s->place == SPOOL_FILE && ends_inline(s));
+    bool is_last = s->stage == SPOOL_ENDING && !is_short(s);
     s->writing_burst = s->burst;
     s->burst = 0;
     s->bytes = NULL;
     s->n = s->cap = 0;
-    hl_body_writer_submit(&s->writer, bytes, n, s->place == SPOOL_FILE, is_last);
+    hl_body_writer_submit(&s->writer, bytes, n, is_in_file(s), is_last);
 }
 
 static void on_removed(struct hl_body_writer *writer)
@@ -153,7 +191,7 @@ static void on_removed(struct hl_body_writer *writer)
 /* The file goes, then the spool. */
 static void discard(struct hl_spool *s)
 {
-    if (s->is_left || !hl_body_writer_remove(&s->writer, on_removed))
+    if (s->stage == SPOOL_LEFT || !hl_body_writer_remove(&s->writer, on_removed))
         spool_free(s);
 }
 
@@ -162,7 +200,7 @@ static void conclude(struct hl_spool *s)
 {
     struct hl_body body = {
         .where = s->err == HL_ERR_TOO_LARGE ? HL_BODY_DROPPED : HL_BODY_UNKEPT, .size = s->size};
-    if (s->place == SPOOL_FILE) {
+    if (is_in_file(s)) {
         body.where = HL_BODY_FILE;
         body.file = s->writer.file;
     } else if (s->place == SPOOL_MEMORY) {
@@ -202,33 +240,33 @@ static void take_back(struct hl_spool *s)
     writer->bytes = NULL;
 }
 
-static void end_short(struct hl_spool *s);
+/* All of it is in the journal. */
+static void take_from_journal(struct hl_spool *s)
+{
+    char *bytes = s->size > 0 ? hl_journal_take(s->journal) : NULL;
+    bool is_there = bytes || s->size == 0;
+    if (s->place == SPOOL_JOURNALED)
+        move_place(s, is_there ? SPOOL_MEMORY : SPOOL_FILE);
+    else if (!is_there)
+        drop(s, HL_ERR_NOMEM);
+    if (!is_there)
+        return;
+    s->bytes = bytes;
+    s->n = s->cap = (size_t)s->size;
+}
 
 /* Nothing is in the pool, and no more comes. */
 static void end(struct hl_spool *s)
 {
-    if (s->place == SPOOL_FILE && s->n == 0 && ends_inline(s))
-        end_short(s);
-    if (s->place == SPOOL_FILE || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
+    if (s->n == 0 && is_short(s))
+        take_from_journal(s);
+    if (is_in_file(s) || (s->place == SPOOL_MEMORY && s->n > HASH_NOW_MAX)) {
         submit(s);
         return;
     }
     if (s->place == SPOOL_MEMORY)
         hl_body_writer_hash(&s->writer, s->bytes, s->n);
     conclude(s);
-}
-
-/* All of it is in the journal. */
-static void end_short(struct hl_spool *s)
-{
-    char *bytes = s->size > 0 ? hl_journal_take(s->journal) : NULL;
-    if (s->size > 0 && !bytes) {
-        s->is_long = true;
-        return;
-    }
-    s->place = SPOOL_MEMORY;
-    s->bytes = bytes;
-    s->n = s->cap = (size_t)s->size;
 }
 
 /* What was dropped in the middle need not stay on the disk until the end. */
@@ -238,39 +276,50 @@ static void clear_file(struct hl_spool *s)
         hl_body_writer_drop(&s->writer);
 }
 
+/* So many bytes are worth a write: of a body that others follow any, at least one. */
+static size_t piece_size(const struct hl_spool *s)
+{
+    return s->journal ? 1 : PIECE_SIZE;
+}
+
+static void tell_room(struct hl_spool *s)
+{
+    if (!s->is_waited_for)
+        return;
+    s->is_waited_for = false;
+    s->events->on_room(s->owner);
+}
+
 static void on_written(struct hl_body_writer *writer)
 {
     struct hl_spool *s = HL_CONTAINER_OF(writer, struct hl_spool, writer);
     bool was_last = writer->is_last;
     s->home->burst_left += s->writing_burst;
     s->writing_burst = 0;
-    if (s->is_abandoned) {
+    if (s->stage >= SPOOL_ABANDONED) {
         free(writer->bytes);
         writer->bytes = NULL;
         discard(s);
         return;
     }
     take_back(s);
-    if (writer->err != HL_OK && s->place == SPOOL_FILE) {
+    if (writer->err != HL_OK && is_in_file(s)) {
         HL_LOG(ERROR, "a body cannot be written to the data directory",
             HL_LOG_TEXT("error", hl_err_text(writer->err)));
         drop(s, writer->err);
     }
-    if (s->has_ended && (was_last || s->place == SPOOL_DROPPED)) {
-        conclude(s);
+    if (s->stage == SPOOL_ENDING) {
+        if (was_last || s->place == SPOOL_DROPPED)
+            conclude(s);
+        else
+            end(s);
         return;
     }
-    if (s->has_ended) {
-        end(s);
-        return;
-    }
-    if (s->place == SPOOL_FILE && (s->n >= PIECE_SIZE || (s->journal && s->n > 0)))
+    if (is_in_file(s) && s->n >= piece_size(s))
         submit(s);
     clear_file(s);
-    if (s->was_full && !hl_spool_is_full(s)) {
-        s->was_full = false;
-        s->events->on_room(s->owner);
-    }
+    if (s->is_waited_for && !hl_spool_is_full(s))
+        tell_room(s);
 }
 
 /* Makes room for n more bytes; false: out of memory. */
@@ -334,11 +383,9 @@ void hl_spool_take(struct hl_spool *s, const char *p, size_t n)
     }
     memcpy(s->bytes + s->n, p, n);
     s->n += n;
-    if (s->place == SPOOL_FILE && s->journal && !s->writer.is_running)
-        submit(s);
     if (s->place == SPOOL_MEMORY && s->size > HL_BODY_INLINE_MAX && s->home->data_dir)
         begin_file(s);
-    if (s->place == SPOOL_FILE && s->n >= PIECE_SIZE && !s->writer.is_running)
+    if (is_in_file(s) && s->n >= piece_size(s) && !s->writer.is_running)
         submit(s);
 }
 
@@ -354,10 +401,9 @@ static bool take_burst(struct hl_spool *s)
 
 bool hl_spool_is_full(struct hl_spool *s)
 {
-    if (s->place != SPOOL_FILE || !s->writer.is_running || s->n < PIECE_SIZE + s->burst ||
-        take_burst(s))
+    if (!is_in_file(s) || !s->writer.is_running || s->n < PIECE_SIZE + s->burst || take_burst(s))
         return false;
-    s->was_full = true;
+    s->is_waited_for = true;
     return true;
 }
 
@@ -368,14 +414,11 @@ void hl_spool_set_hurried(struct hl_spool *s, bool is_hurried)
 
 void hl_spool_give_up(struct hl_spool *s, enum hl_err why)
 {
-    if (s->place == SPOOL_DROPPED || s->has_ended)
+    if (s->place == SPOOL_DROPPED || s->stage != SPOOL_TAKING)
         return;
     drop(s, why);
     clear_file(s);
-    if (s->was_full) {
-        s->was_full = false;
-        s->events->on_room(s->owner);
-    }
+    tell_room(s);
 }
 
 uint64_t hl_spool_written(const struct hl_spool *s)
@@ -405,29 +448,30 @@ const struct hl_body_check *hl_spool_check(const struct hl_spool *s)
 
 void hl_spool_end(struct hl_spool *s)
 {
-    HL_ASSERT(!s->has_ended);
-    s->has_ended = true;
+    move_stage(s, SPOOL_ENDING);
     if (s->journal && s->place == SPOOL_MEMORY)
-        end_short(s);
+        take_from_journal(s);
     if (!s->writer.is_running) /* else on_written goes on */
         end(s);
 }
 
-void hl_spool_abandon(struct hl_spool *s)
+static void forget(struct hl_spool *s, enum spool_stage stage)
 {
     if (!s)
         return;
-    s->is_abandoned = true;
+    move_stage(s, stage);
     if (!s->writer.is_running)
         discard(s);
 }
 
+void hl_spool_abandon(struct hl_spool *s)
+{
+    forget(s, SPOOL_ABANDONED);
+}
+
 void hl_spool_leave(struct hl_spool *s)
 {
-    if (!s)
-        return;
-    s->is_left = true;
-    hl_spool_abandon(s);
+    forget(s, SPOOL_LEFT);
 }
 
 struct removal {
