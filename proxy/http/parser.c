@@ -28,6 +28,16 @@ static int on_headers_complete(llhttp_t *llhttp)
 static const llhttp_settings_t settings = {
     .on_header_field = on_name, .on_headers_complete = on_headers_complete};
 
+/* Both builds of llhttp keep the same in between: either goes on where the other has stopped. */
+static llhttp_errno_t run(llhttp_t *llhttp, const char *p, size_t n)
+{
+#ifdef HL_LLHTTP_WIDE
+    if (__builtin_cpu_supports("sse4.2"))
+        return llhttp__internal_execute_wide(llhttp, p, p + n);
+#endif
+    return llhttp_execute(llhttp, p, n);
+}
+
 static void begin(
     struct hl_parser *parser, llhttp_type_t type, struct hl_str method, struct hl_head *head)
 {
@@ -37,12 +47,12 @@ static void begin(
     parser->llhttp.data = head;
     head->field_count = 0;
     if (method.n > 0)
-        llhttp_execute(&parser->llhttp, method.p, method.n);
+        run(&parser->llhttp, method.p, method.n);
 }
 
 static llhttp_errno_t execute(struct hl_parser *parser, const char *p, const char *end)
 {
-    return llhttp_execute(&parser->llhttp, p, (size_t)(end - p));
+    return run(&parser->llhttp, p, (size_t)(end - p));
 }
 
 /* Where llhttp stopped at a tab behind the number of Content-Length; or NULL. RFC 9110 5.5 takes such a
@@ -122,8 +132,7 @@ bool hl_parser_read_name(const char *p, size_t n, struct hl_str *name)
     llhttp_t llhttp;
     llhttp_init(&llhttp, HTTP_REQUEST, &one_name);
     llhttp.data = name;
-    return llhttp_execute(&llhttp, before, sizeof(before) - 1) == HPE_OK &&
-           llhttp_execute(&llhttp, p, n) == HPE_PAUSED;
+    return run(&llhttp, before, sizeof(before) - 1) == HPE_OK && run(&llhttp, p, n) == HPE_PAUSED;
 }
 
 bool hl_parser_agrees(const struct hl_parser *parser, const struct hl_head *head)
@@ -145,5 +154,5 @@ void hl_parser_begin_chunks(struct hl_parser *parser)
 
 bool hl_parser_take_chunks(struct hl_parser *parser, const char *p, size_t n)
 {
-    return llhttp_execute(&parser->llhttp, p, n) == HPE_OK;
+    return run(&parser->llhttp, p, n) == HPE_OK;
 }

@@ -16,6 +16,11 @@ struct hl_parser {
     llhttp_t llhttp;
 };
 
+#ifdef HL_LLHTTP_WIDE
+/* llhttp_execute, built for processors with SSE4.2 (CMakeLists.txt). */
+int llhttp__internal_execute_wide(llhttp_t *llhttp, const char *p, const char *end);
+#endif
+
 enum hl_parser_result {
     HL_PARSER_WHOLE,   /* the head ends at `*len` */
     HL_PARSER_PART,    /* good so far, and not whole */

@@ -143,3 +143,73 @@ Test(parser, lets_pass_what_we_refuse)
         cr_assert_not(hl_head_parse_request(&head, texts[i], n, &fault), "%s", texts[i]);
     }
 }
+
+#ifdef HL_LLHTTP_WIDE
+struct reading {
+    struct span {
+        size_t at, n;
+    } spans[32];
+    size_t span_count, stopped_at;
+    llhttp_errno_t error;
+    uint64_t content_length;
+    uint16_t flags;
+    const char *text;
+};
+
+static int on_span(llhttp_t *llhttp, const char *p, size_t n)
+{
+    struct reading *r = llhttp->data;
+    cr_assert_lt(r->span_count, HL_ARRAY_LEN(r->spans));
+    r->spans[r->span_count++] = (struct span){(size_t)(p - r->text), n};
+    return 0;
+}
+
+static struct reading read_with(
+    int (*execute)(llhttp_t *, const char *, const char *), const char *text, size_t n)
+{
+    static const llhttp_settings_t all_spans = {.on_url = on_span,
+        .on_header_field = on_span,
+        .on_header_value = on_span,
+        .on_headers_complete = on_headers_complete};
+    struct reading r;
+    memset(&r, 0, sizeof r);
+    r.text = text;
+    llhttp_t llhttp;
+    llhttp_init(&llhttp, HTTP_BOTH, &all_spans);
+    llhttp.data = &r;
+    r.error = execute(&llhttp, text, text + n);
+    r.stopped_at = r.error ? (size_t)(llhttp_get_error_pos(&llhttp) - text) : n;
+    r.content_length = llhttp.content_length;
+    r.flags = llhttp.flags;
+    r.text = NULL;
+    return r;
+}
+
+/* Which one runs is the processor's affair: no head may depend on it. */
+Test(parser, both_builds_read_each_byte_alike_at_each_place)
+{
+    static const char *const texts[] = {
+        "POST http://a.example/0123456789abcdef/%20?q=0123456789abcdef#0123456789 HTTP/1.1\r\n"
+        "Host: a.example\r\nX-0123456789-Abcdefghij: 0123456789abcdef 0123456789abcdef\r\n"
+        "Content-Length: 12\r\nConnection: keep-alive, x-0123456789-abcdefghij\r\n"
+        "Transfer-Encodings: 0123456789abcdef\r\n\r\n0123456789ab",
+        "HTTP/1.1 200 0123456789 abcdefghij\r\nServer: 0123456789 abcdefghij\r\n"
+        "Transfer-Encoding: chunked\r\nE: 0123456789abcdefghijklmnopqrstuvwxyz\r\n\r\n"};
+    if (!__builtin_cpu_supports("sse4.2"))
+        cr_skip_test("this processor has one of them");
+    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++) {
+        char text[512];
+        size_t n = strlen(texts[i]);
+        for (size_t at = 0; at < n; at++) {
+            memcpy(text, texts[i], n);
+            for (int byte = 0; byte < 256; byte++) {
+                text[at] = (char)byte;
+                struct reading narrow = read_with(llhttp__internal_execute, text, n);
+                struct reading wide = read_with(llhttp__internal_execute_wide, text, n);
+                cr_assert_eq(
+                    memcmp(&narrow, &wide, sizeof wide), 0, "%02x at %zu: %s", byte, at, texts[i]);
+            }
+        }
+    }
+}
+#endif
