@@ -1,14 +1,36 @@
 // The dashboard's overview: how runs ended over a span that is chosen, true after a restart; what wants a look, and the way to it.
 import assert from 'node:assert/strict';
 import { assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 const SIZES = [[1440, 900], [1024, 768], [390, 844]];
 
-/** Runs of two apps, of which some failed, of both modes; and a destination that fails, if that is wanted. */
-async function scene(t, { isFailing = false, failures = 3, ...options } = {}) {
+const scenes = new Map();
+
+/**
+ * Runs of two apps, of which some failed, of both modes; and a destination that fails, if that is wanted. Tests share one
+ * of a kind, but for one that `adds` to it.
+ */
+async function scene(t, { isFailing = false, failures = 3, adds = false, ...options } = {}) {
+    const { sidecar, send } = await (adds ? fill(t, isFailing, failures) : filled(isFailing, failures));
+    onFailure(t, () => sidecar.tail());
+    const open = (more = {}) => openDashboard(t, sidecar, { hash: '#/now', ...options, ...more });
+    return { open, sidecar, send };
+}
+
+function filled(isFailing, failures) {
+    const key = `${isFailing} ${failures}`;
+    if (!scenes.has(key)) {
+        atEnd(FILE, () => scenes.delete(key));
+        scenes.set(key, fill(FILE, isFailing, failures));
+    }
+    return scenes.get(key);
+}
+
+async function fill(t, isFailing, failures) {
     const app = async (x) => {
         await x.body();
         await x.send(Number(x.get('x-status') ?? 200), {}, 'ok');
@@ -24,8 +46,7 @@ async function scene(t, { isFailing = false, failures = 3, ...options } = {}) {
         const isDown = json.deliveries.dead === 8 && json.destinations.failing === 1;
         return json.total.runs === 28 && (!isFailing || isDown);
     }, 60_000);
-    const open = (more = {}) => openDashboard(t, sidecar, { hash: '#/now', ...options, ...more });
-    return { open, sidecar, send };
+    return { sidecar, send };
 }
 
 const tileOf = async (page, name) => {
@@ -112,12 +133,12 @@ test('a share of few calls warns nobody, and what was given up is told of the st
 });
 
 test('the focus stays on what leads to the runs that failed, while more fail', async (t) => {
-    const { open, send } = await scene(t);
+    const { open, send } = await scene(t, { adds: true });
     const page = await open();
     const link = page.getByRole('list', { name: 'Failures by reason' }).getByRole('link', { name: 'app_error' });
     await link.focus();
     for (const n of [4, 5]) {
-        await send('words', 503);
+        await send('words', 503, { async: 'true' }); // they are counted at once
         await until('it is counted', async () => {
             await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
             return (await tileOf(page, 'Failed')) === `${n}`;
@@ -168,8 +189,10 @@ test('a failed look says so, and the figures come back', async (t) => {
     const page = await open({ complaints: /503/ });
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
     await page.route(/\/overview\?/, (route) => route.fulfill({ status: 503, json: { detail: 'not now' } }));
+    await page.clock.install();
     await goTo(page, '#/now?period=day');
     await page.getByText('not now').waitFor();
     await page.unroute(/\/overview\?/);
-    await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28', 60_000);
+    await page.clock.fastForward(20_000);
+    await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
 });
