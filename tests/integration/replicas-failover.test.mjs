@@ -107,3 +107,41 @@ test('what was cancelled or revoked in the time that a failover lost stays so', 
         return service_accounts.find((account) => account.id === id)?.revoked_at;
     });
 });
+
+test('a replica that was killed, before a failover or after it, still says what it had ended and begun', async (t) => {
+    const { all, database, begin, open } = await failing(t, ['one', 'two']);
+    const [one, two] = all.replicas;
+    const held = [await begin(one, 'a'), await begin(two, 'a')];
+    for (const id of held) await running(one, id);
+    const queued = [];
+    for (let i = 0; i < 4; i++) queued.push(await begin(one, 'free'));
+    const cut = await begin(one, 'late');
+    const cancelled = await begin(one, 'never');
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    assert.equal((await one.ask('POST', `${RUNS}/${cancelled}/cancel`)).status, 202);
+    open('a');
+    const ended = [...held, ...queued];
+    for (const id of ended) assert.equal((await one.finished(id)).state, 'success');
+    for (const id of ended) assert.equal((await one.settled(id)).state, 'delivered');
+    const last = (await running(one, cut)) && (await one.show(cut)).replica === 'two' ? two : one;
+    await last.called(cut);
+    const before = last === one ? two : one;
+    await before.sidecar.kill(); // before the failover
+    await before.sidecar.restart();
+    await database.lose();
+    await last.sidecar.kill(); // after it
+    await last.sidecar.restart();
+    const next = await begin(one, 'free');
+    for (const id of [...ended, next]) {
+        assert.equal((await two.finished(id)).state, 'success');
+        assert.equal((await two.settled(id)).state, 'delivered');
+        assert.equal(all.calls(id), 1, 'its app was called once');
+    }
+    assert.equal((await two.finished(cut)).reason, 'interrupted');
+    assert.equal(all.calls(cut), 1, 'its app was called once');
+    assert.equal((await two.finished(cancelled)).state, 'cancelled');
+    for (const id of [cut, cancelled]) assert.equal((await two.settled(id)).state, 'delivered');
+    assert.equal(all.receiver.requests.length, ended.length + 3, 'each webhook was sent once');
+    for (const { sidecar } of all.replicas) assert.equal(await sidecar.metric('hookline_store_unheard_replicas_total'), 0);
+});

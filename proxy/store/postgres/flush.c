@@ -22,12 +22,12 @@
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/deed.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/queue.h"
-#include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
 #include "store/postgres/row.h"
 #include "store/postgres/serve.h"
@@ -199,7 +199,7 @@ static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     hl_pg_op_clear_busy(s, op);
     if (!op->asks_again)
-        hl_pg_recall_note(s, op);
+        hl_pg_deed_note(s, op);
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {

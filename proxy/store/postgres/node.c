@@ -18,6 +18,7 @@
 #include "store/backend.h"
 #include "store/key.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/deed.h"
 #include "store/postgres/doubt.h"
 #include "store/postgres/era.h"
 #include "store/postgres/errand.h"
@@ -60,6 +61,9 @@ static void on_joined(struct hl_pg_store *s, const PGresult *result)
         return;
     }
     s->is_joined = true;
+    if (!hl_id_eq(&s->recall.self.id, &s->node_id))
+        s->era.beat_ms = 0;
+    hl_pg_deed_note_self(s);
     s->claims_more = s->leases_more = true;
     s->beat_ms = 0;
 }
@@ -157,6 +161,7 @@ static void start_over(struct hl_pg_store *s)
         HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
     s->era.beat_ms = 0;
+    hl_pg_deed_undo_all(s);
     hl_pg_live_clear(&s->live); /* flushes that are under way have reserved room */
     uint32_t per_lane = s->places.per_lane;
     hl_pg_places_fini(&s->places);
@@ -201,6 +206,7 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     s->era.beat_ms = hl_pg_int(&row);
     bool is_session = hl_pg_int(&row), has_claims = hl_pg_int(&row), has_leases = hl_pg_int(&row);
     if (!s->era.has_turned) { /* another database is told what ended here, first */
+        hl_pg_deed_note_self(s);
         s->has_strays |= has_claims;
         s->has_stray_leases |= has_leases;
     }

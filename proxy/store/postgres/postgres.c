@@ -25,6 +25,8 @@
 #include "store/postgres/arrival.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
+#include "store/postgres/deed.h"
+#include "store/postgres/diary.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/flush.h"
 #include "store/postgres/link.h"
@@ -140,6 +142,8 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_link_close(&s->reader);
     hl_pg_link_close(&s->listener);
     hl_pg_bodies_cancel(s, true);
+    if (s->recall.diary)
+        hl_pg_diary_close(s->recall.diary);
     hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
     hl_pg_watch_refuse_all(s);
@@ -157,7 +161,7 @@ static bool is_over(struct hl_pg_store *s)
         return false;
     take_mail(s);
     hl_pg_bodies_cancel(s, false);
-    if (!hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_link_is_up(&s->writer) || !atomic_load(&s->is_settled))
         return true;
     if (!s->is_joined && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
         return true;
@@ -187,6 +191,7 @@ static void on_turn(uv_prepare_t *turn)
         hl_pg_watch_turn(s, now_ms);
     }
     hl_pg_flush_turn(s);
+    hl_pg_deed_turn(s, now_ms);
     hl_pg_outbox_turn(s, now_ms);
     hl_pg_notify_turn(s, now_ms);
     hl_counter_set(&s->gauges.is_failing,
@@ -204,6 +209,7 @@ static void on_turn(uv_prepare_t *turn)
         due_ms = least(due_ms, least(hl_pg_node_due_ms(s), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_arrival_due_ms(s), hl_pg_recall_due_ms(s)));
+    due_ms = least(due_ms, hl_pg_deed_due_ms(s));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
     if (!s->is_guest && hl_pg_flush_may_serve(s))
@@ -306,6 +312,7 @@ static int init_loop(struct hl_pg_store *s)
 
 static void free_store(struct hl_pg_store *s)
 {
+    hl_pg_deed_fini(s); /* before its directory may be another's */
     hl_pg_bodies_close(s);
     hl_pg_texts_fini(&s->texts);
     hl_pg_params_fini(&s->params);
@@ -313,7 +320,6 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_crowd_fini(&s->crowd);
     hl_watchers_fini(&s->watchers);
     hl_pg_outbox_fini(s);
-    hl_pg_recall_fini(s);
     hl_id_map_fini(&s->busy);
     hl_pg_live_fini(&s->live);
     hl_credit_book_fini(&s->workers);
@@ -352,7 +358,7 @@ static void init(struct hl_pg_store *s)
 {
     hl_list_init(&s->queue);
     hl_list_init(&s->questions);
-    hl_pg_recall_init(s);
+    hl_pg_deed_init(s);
     hl_pg_params_init(&s->params);
     hl_id_map_init(&s->busy);
     hl_pg_live_init(&s->live);
@@ -425,6 +431,12 @@ static enum hl_err settle(
     enum hl_err err = s->is_guest ? HL_OK : hl_pg_opening_wait(s, why, why_len);
     if (!err)
         err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
+    if (!err)
+        err = hl_pg_deed_open(s, why, why_len);
+    if (!err) {
+        atomic_store(&s->is_settled, true);
+        s->mail.box.wake(s->mail.box.arg);
+    }
     s->base.data_dir = s->scratch.path;
     uint64_t max = hl_store_limit_bytes(&s->store_max, s->scratch.volume_size);
     hl_counter_set(

@@ -2,223 +2,31 @@
  *
  * A run that had ended may stand there as running here, as queued, or as somebody's earlier attempt: its ticket is
  * taken again, under the epoch that it had here, which later claims of the lost time cannot have, and then it
- * ends as it did, with the same delivery. Runs that go on here are taken again likewise. A delivery that was
- * settled is settled, a run that was cancelled is cancelled, an account that was revoked is revoked. What the database knows is not touched, and what it has lost altogether stays lost.
+ * ends as it did, with the same delivery. Runs that go on here are taken again likewise. What an earlier process of
+ * this directory had is taken again for that one, which has left: where its app's call was cut, it ends as
+ * interrupted, or waits for another attempt, as anybody's who died. A delivery that was
+ * settled is settled, a run that was cancelled is cancelled, an account that was revoked is revoked. What the database
+ * knows is not touched, and what it has lost altogether stays lost.
  *
  * Others may have ended what this replica would find queued: until each that was there when the database was lost has
- * beaten since, which it does once it has told what it knows, nothing is claimed; but no longer than a lifetime.
- *
- * In memory, bounded: what ended longer ago, or in a replica that is gone, may run again. */
+ * beaten since, which it does once it has told what it knows, nothing is claimed; but no longer than a lifetime. */
 #include "store/postgres/recall.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/claim.h"
 #include "store/credit.h"
-#include "store/lease.h"
+#include "store/key.h"
+#include "store/postgres/deed.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/op.h"
 #include "store/postgres/row.h"
 
-#define KEEP_MS    (10 * 60 * 1000)
-#define KEEP_MAX   8192       /* runs, and deliveries */
-#define KEEP_BYTES (8u << 20) /* of answers: the oldest runs go when there are more */
-#define WORDS_MAX  1024       /* cancels and revocations */
-#define STEP       256
-#define LOOK_MS    250
-#define AGAIN_MS   250
-#define CALM_MS    1000 /* what those who came last have told is seen by then */
-
-/* A run that ended. */
-struct ended {
-    struct hl_list node;
-    struct hl_pg_op op; /* as it was sent: the request is the copy */
-    struct hl_finish finish;
-    struct hl_id as; /* the replica that it was sent as */
-};
-
-/* A delivery that is settled. */
-struct settled {
-    struct hl_list node;
-    struct hl_id id;
-    uint64_t at_ms;
-    uint32_t round, n;
-    enum hl_delivery_state state;
-    enum hl_attempt_verdict verdict;
-    uint16_t http_status;
-    int64_t started_ms, ended_ms;
-};
-
-/* A run that was cancelled, or an account that was revoked. */
-struct word {
-    struct hl_list node;
-    struct hl_pg_op op;
-    struct hl_run_ref ref; /* of an account: its id is `run_id` */
-    int64_t revoked_ms;
-};
-
-void hl_pg_recall_init(struct hl_pg_store *s)
-{
-    hl_list_init(&s->recall.words);
-    hl_list_init(&s->recall.runs);
-    hl_list_init(&s->recall.deliveries);
-}
-
-/* --- remembering ---------------------------------------------------------------------------- */
-
-static struct ended *ended_of(struct hl_list *node)
-{
-    return HL_CONTAINER_OF(node, struct ended, node);
-}
-
-static struct settled *settled_of(struct hl_list *node)
-{
-    return HL_CONTAINER_OF(node, struct settled, node);
-}
-
-static struct word *word_of(struct hl_list *node)
-{
-    return HL_CONTAINER_OF(node, struct word, node);
-}
-
-static bool is_cancel(const struct word *w)
-{
-    return w->op.how == &hl_pg_op_cancel;
-}
-
-static size_t size_of(const struct hl_finish *f)
-{
-    return f->log.n + (f->outcome.body.where == HL_BODY_INLINE ? f->outcome.body.size : 0);
-}
-
-static void forget_run(struct hl_pg_recall *r, struct ended *e)
-{
-    hl_list_remove(&e->node);
-    r->n_runs--;
-    r->bytes -= size_of(&e->finish);
-    hl_body_fini(&e->finish.outcome.body);
-    hl_buf_fini(&e->finish.log);
-    free(e);
-}
-
-static void forget_delivery(struct hl_pg_recall *r, struct settled *d)
-{
-    hl_list_remove(&d->node);
-    r->n_deliveries--;
-    free(d);
-}
-
-static void forget_word(struct hl_pg_recall *r, struct word *w)
-{
-    hl_list_remove(&w->node);
-    r->n_words--;
-    free(w);
-}
-
-static void forget_old(struct hl_pg_recall *r, uint64_t now_ms)
-{
-    while (r->n_runs > 0 && (r->n_runs > KEEP_MAX || r->bytes > KEEP_BYTES ||
-                                now_ms - ended_of(r->runs.next)->op.posted_ms > KEEP_MS))
-        forget_run(r, ended_of(r->runs.next));
-    while (r->n_deliveries > 0 &&
-           (r->n_deliveries > KEEP_MAX || now_ms - settled_of(r->deliveries.next)->at_ms > KEEP_MS))
-        forget_delivery(r, settled_of(r->deliveries.next));
-    while (r->n_words > 0 &&
-           (r->n_words > WORDS_MAX || now_ms - word_of(r->words.next)->op.posted_ms > KEEP_MS))
-        forget_word(r, word_of(r->words.next));
-}
-
-/* A long answer has rows of its own, which may be lost as well: it counts as not kept any more. */
-static enum hl_err copy_outcome(struct hl_outcome *to, const struct hl_outcome *from)
-{
-    *to = *from;
-    to->body.bytes = NULL;
-    if (from->body.where == HL_BODY_INLINE)
-        return hl_body_copy(&to->body, (struct hl_str){from->body.bytes, from->body.size});
-    if (from->body.where == HL_BODY_FILE) {
-        to->body.where = HL_BODY_DROPPED;
-        to->encoding = HL_ENCODING_NONE;
-    }
-    return HL_OK;
-}
-
-static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    const struct hl_finish *f = (const struct hl_finish *)op->m;
-    struct ended *e = calloc(1, sizeof(*e));
-    if (!e)
-        return;
-    e->finish = (struct hl_finish){
-        .run_id = f->run_id, .epoch = f->epoch, .run_us = f->run_us, .queued_us = f->queued_us};
-    enum hl_err err = copy_outcome(&e->finish.outcome, &f->outcome);
-    if (!err && f->log.n > 0)
-        err = hl_buf_append_str(&e->finish.log, hl_buf_str(&f->log));
-    e->op = (struct hl_pg_op){.m = &e->finish.m,
-        .how = op->how,
-        .posted_ms = hl_clock_mono_ms(), /* it may have waited for the database for long */
-        .posted_ahead_ms = op->posted_ahead_ms,
-        .delivery_id = op->delivery_id};
-    e->as = s->node_id;
-    s->recall.n_runs++;
-    s->recall.bytes += size_of(&e->finish);
-    hl_list_push_back(&s->recall.runs, &e->node);
-    if (err)
-        forget_run(&s->recall, e);
-}
-
-static void note_delivery(struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    const struct hl_attempt_outcome *o = (const struct hl_attempt_outcome *)op->m;
-    struct settled *d = calloc(1, sizeof(*d));
-    if (!d)
-        return;
-    *d = (struct settled){.id = o->delivery_id,
-        .at_ms = hl_clock_mono_ms(),
-        .round = o->round,
-        .n = o->n,
-        .state = (enum hl_delivery_state)op->number,
-        .verdict = o->verdict,
-        .http_status = o->http_status,
-        .started_ms = o->started_ms,
-        .ended_ms = o->ended_ms};
-    s->recall.n_deliveries++;
-    hl_list_push_back(&s->recall.deliveries, &d->node);
-}
-
-static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    struct word *w = calloc(1, sizeof(*w));
-    if (!w)
-        return;
-    if (op->how == &hl_pg_op_cancel)
-        w->ref = *(const struct hl_run_ref *)op->m;
-    else
-        w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
-    w->op = (struct hl_pg_op){.m = &w->ref.m,
-        .how = op->how,
-        .posted_ms = hl_clock_mono_ms(),
-        .delivery_id = op->delivery_id};
-    w->revoked_ms = hl_clock_wall_ms();
-    s->recall.n_words++;
-    hl_list_push_back(&s->recall.words, &w->node);
-}
-
-void hl_pg_recall_note(struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    if (op->rc != HL_OK)
-        return;
-    if (op->how == &hl_pg_op_finish)
-        note_run(s, op);
-    else if (op->how == &hl_pg_op_outcome && op->number != HL_DELIVERY_PENDING)
-        note_delivery(s, op);
-    else if (op->how == &hl_pg_op_cancel || op->how == &hl_pg_op_account_revoke)
-        note_word(s, op);
-    if (!s->recall.is_due) /* what is to be told is walked over */
-        forget_old(&s->recall, hl_clock_mono_ms());
-}
+#define STEP     256
+#define LOOK_MS  250
+#define AGAIN_MS 250
+#define CALM_MS  1000 /* what those who came last have told is seen by then */
 
 /* --- telling -------------------------------------------------------------------------------- */
 
@@ -235,11 +43,11 @@ void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
 
 static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
 {
-    const struct settled *of[KEEP_MAX];
+    const struct hl_pg_settled *of[HL_PG_DEEDS_MAX];
     struct hl_pg_params *p = &s->params;
     size_t n = 0;
     HL_LIST_EACH_SAFE (node, &s->recall.deliveries)
-        of[n++] = settled_of(node);
+        of[n++] = hl_pg_settled_of(node);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &of[i]->id));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->round));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->n));
@@ -253,15 +61,15 @@ static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
 
 static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
 {
-    struct hl_pg_op *cancels[WORDS_MAX];
-    const struct word *revoked[WORDS_MAX];
+    struct hl_pg_op *cancels[HL_PG_WORDS_MAX];
+    const struct hl_pg_word *revoked[HL_PG_WORDS_MAX];
     struct hl_pg_params *p = &s->params;
     size_t n = 0, n_revoked = 0;
     HL_LIST_EACH_SAFE (node, &s->recall.words) {
-        if (is_cancel(word_of(node)))
-            cancels[n++] = &word_of(node)->op;
+        if (hl_pg_word_of(node)->op.how == &hl_pg_op_cancel)
+            cancels[n++] = &hl_pg_word_of(node)->op;
         else
-            revoked[n_revoked++] = word_of(node);
+            revoked[n_revoked++] = hl_pg_word_of(node);
     }
     if (n > 0) {
         hl_pg_op_cancel.bind(s, p, cancels, n);
@@ -278,7 +86,8 @@ static void say_told(const struct hl_pg_recall *r)
 {
     HL_LOG(WARN, "store: this database was told what became of runs and webhooks here",
         HL_LOG_INT("ended_runs", r->ended), HL_LOG_INT("running_runs", r->running),
-        HL_LOG_INT("lost_runs", r->lost), HL_LOG_INT("runs_elsewhere", r->elsewhere));
+        HL_LOG_INT("cut_runs", r->cut), HL_LOG_INT("lost_runs", r->lost),
+        HL_LOG_INT("runs_elsewhere", r->elsewhere));
 }
 
 static void tell_next(struct hl_pg_store *s);
@@ -329,6 +138,64 @@ static void tell_rest(struct hl_pg_store *s)
     hl_pg_errand_send(e);
 }
 
+/* That one has left: it is this process, some time ago. */
+static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct hl_id *as)
+{
+    struct hl_pg_params *p = &s->params;
+    if (hl_id_eq(as, &s->node_id))
+        return;
+    hl_pg_add_id(p, as);
+    hl_pg_add_str(p, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_STR(HL_VERSION));
+    hl_pg_add_str(p, hl_key_check(&s->keys.key));
+    hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
+}
+
+static void tell_past(struct hl_pg_store *s);
+
+static void on_past_told(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    if (!hl_pg_link_is_up(&s->writer))
+        return;
+    s->recall.cut += result ? (uint64_t)hl_pg_int(&row) : 0;
+    tell_past(s);
+}
+
+static void tell_begun(struct hl_pg_store *s, struct hl_pg_begun *const begun[], size_t n)
+{
+    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_past_told);
+    struct hl_pg_params *p = &s->params;
+    if (!e) {
+        tell_again(s);
+        return;
+    }
+    add_past(s, e, &begun[0]->as);
+    hl_pg_add_id(p, &begun[0]->as);
+    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &begun[i]->run_id));
+    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, begun[i]->epoch));
+    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
+    hl_pg_errand_send(e);
+}
+
+static void tell_past(struct hl_pg_store *s)
+{
+    struct hl_pg_recall *r = &s->recall;
+    struct hl_pg_begun *begun[STEP];
+    size_t n = 0;
+    for (; r->at != &r->past && n < STEP; r->at = r->at->next) {
+        begun[n] = hl_pg_begun_of(r->at);
+        if (!hl_id_eq(&begun[n]->as, &begun[0]->as))
+            break;
+        n++;
+    }
+    if (n > 0)
+        tell_begun(s, begun, n);
+    else
+        tell_rest(s);
+}
+
 static void on_runs_told(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_recall *r = &s->recall;
@@ -345,7 +212,18 @@ static void on_runs_told(struct hl_pg_store *s, const PGresult *result)
     tell_next(s);
 }
 
-static void tell_runs(struct hl_pg_store *s, struct hl_pg_op *ops[], size_t n)
+/* Who ended them, the statement's first parameter, is who they were sent as. */
+static void bind_ended(
+    struct hl_pg_store *s, const struct hl_id *as, struct hl_pg_op *const ops[], size_t n)
+{
+    struct hl_id me = s->node_id;
+    s->node_id = *as;
+    hl_pg_op_finish.bind(s, &s->params, ops, n);
+    s->node_id = me;
+}
+
+static void tell_runs(
+    struct hl_pg_store *s, const struct hl_id *as, struct hl_pg_op *ops[], size_t n)
 {
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_runs_told);
     struct hl_pg_params *p = &s->params;
@@ -353,12 +231,13 @@ static void tell_runs(struct hl_pg_store *s, struct hl_pg_op *ops[], size_t n)
         tell_again(s);
         return;
     }
-    hl_pg_add_id(p, &s->node_id);
+    add_past(s, e, as);
+    hl_pg_add_id(p, as);
     HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &((struct hl_finish *)ops[i]->m)->run_id));
     HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ((struct hl_finish *)ops[i]->m)->epoch));
     hl_pg_add_int(p, hl_clock_wall_ms());
     hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
-    hl_pg_op_finish.bind(s, p, ops, n);
+    bind_ended(s, as, ops, n);
     hl_pg_errand_add(e, HL_PG_DO_RUN_FINISH);
     hl_pg_errand_send(e);
 }
@@ -368,14 +247,21 @@ static void tell_next(struct hl_pg_store *s)
 {
     struct hl_pg_recall *r = &s->recall;
     struct hl_pg_op *ops[STEP];
+    struct hl_id as;
     size_t n = 0;
-    for (; r->at != &r->runs && n < STEP; r->at = r->at->next)
-        if (hl_id_eq(&ended_of(r->at)->as, &s->node_id))
-            ops[n++] = &ended_of(r->at)->op;
-    if (n > 0)
-        tell_runs(s, ops, n);
-    else
-        tell_rest(s);
+    for (; r->at != &r->runs && n < STEP; r->at = r->at->next) {
+        struct hl_pg_ended *e = hl_pg_ended_of(r->at);
+        if (n > 0 && !hl_id_eq(&e->as, &as))
+            break;
+        as = e->as;
+        ops[n++] = &e->op;
+    }
+    if (n > 0) {
+        tell_runs(s, &as, ops, n);
+    } else {
+        r->at = r->past.next;
+        tell_past(s);
+    }
 }
 
 void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s))
@@ -387,7 +273,7 @@ void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s
     }
     r->then = then;
     r->at = r->runs.next;
-    r->ended = r->running = r->lost = r->elsewhere = 0;
+    r->ended = r->running = r->cut = r->lost = r->elsewhere = 0;
     tell_next(s);
 }
 
@@ -451,14 +337,4 @@ uint64_t hl_pg_recall_due_ms(const struct hl_pg_store *s)
     const struct hl_pg_recall *r = &s->recall;
     bool is_idle = !r->waits || r->is_looking || !s->is_joined;
     return is_idle || !hl_pg_link_is_up(&s->writer) ? UINT64_MAX : r->look_ms;
-}
-
-void hl_pg_recall_fini(struct hl_pg_store *s)
-{
-    while (s->recall.n_runs > 0)
-        forget_run(&s->recall, ended_of(s->recall.runs.next));
-    while (s->recall.n_deliveries > 0)
-        forget_delivery(&s->recall, settled_of(s->recall.deliveries.next));
-    while (s->recall.n_words > 0)
-        forget_word(&s->recall, word_of(s->recall.words.next));
 }

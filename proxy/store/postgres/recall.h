@@ -1,16 +1,10 @@
-/* recall.h - what this replica has ended of late, remembered for a database that does not know of it: a standby that
- * lacks the last commits, an earlier state that was brought back. It is told, and nothing of it runs again. The
- * store's thread. */
+/* recall.h - a database that does not know what this replica has ended of late (deed.h), a standby that lacks the last
+ * commits, an earlier state that was brought back, is told, and nothing of it runs again. The store's thread. */
 #ifndef HL_STORE_POSTGRES_RECALL_H
 #define HL_STORE_POSTGRES_RECALL_H
 
 #include "store/postgres/state.h"
 
-void hl_pg_recall_init(struct hl_pg_store *s);
-void hl_pg_recall_fini(struct hl_pg_store *s);
-
-/* It was committed: remembered, if it has ended a run or a delivery. */
-void hl_pg_recall_note(struct hl_pg_store *s, const struct hl_pg_op *op);
 /* The database has turned out to be another one, at `now_ms` of its clock: it is told, and nothing is claimed or
  * leased there until the others had their say. */
 void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms);

@@ -22,6 +22,7 @@
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
+#include "store/postgres/deed.h"
 #include "store/postgres/errand.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
@@ -287,6 +288,7 @@ static void on_run_body(void *self, enum hl_err rc)
     if (!rc && is_wanted && hl_pg_live_has(&s->live, &claimed->run_id, claimed->epoch)) {
         push_run(s, parcel->note, claimed);
     } else {
+        hl_pg_deed_undo(s, &claimed->run_id, claimed->epoch);
         if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch)) {
             hl_pg_bodies_drop(s, &claimed->run_id);
             s->has_strays |= !rc || rc == HL_ERR_CANCELLED;
@@ -308,6 +310,7 @@ static enum hl_err hand_out_run(
     if (has_file && !parcel)
         return HL_ERR_NOMEM;
     hl_pg_live_put(&s->live, &claimed->run_id, claimed->epoch, box);
+    hl_pg_deed_begin(s, &claimed->run_id, claimed->epoch);
     if (!has_file) {
         push_run(s, note, claimed);
         return HL_OK;

@@ -104,8 +104,20 @@ struct hl_pg_outbox {
     void *watcher;
 };
 
-/* What a database that lacks the last commits is told (recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
+/* Who this process was among the replicas when it was last, or the one before it, and what that had seen of which
+ * database. */
+struct hl_pg_self {
+    struct hl_id id; /* nil: it never was */
+    struct hl_pg_era era;
+};
+
+/* What a database that lacks the last commits is told (deed.c, recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
 struct hl_pg_recall {
+    struct hl_pg_diary *diary; /* NULL: a guest's */
+    struct hl_pg_self self;
+    struct hl_id_map begun; /* run → struct hl_pg_begun: what workers have */
+    struct hl_list past;    /* struct hl_pg_begun: what workers of an earlier process had */
+    size_t n_past;
     /* that have ended here, and what was said of others' runs and of accounts; the first to be forgotten first */
     struct hl_list runs, deliveries, words;
     size_t n_runs, n_deliveries, n_words;
@@ -117,8 +129,8 @@ struct hl_pg_recall {
     uint64_t until_ms; /* nobody is waited for any longer */
     uint64_t calm_ms;  /* since when nobody is missing; 0: somebody is */
     uint64_t look_ms;
-    struct hl_list *at;                       /* the next run to be told */
-    uint64_t ended, running, lost, elsewhere; /* what came of it, so far */
+    struct hl_list *at; /* the next to be told, of `runs`, then of `past` */
+    uint64_t ended, running, cut, lost, elsewhere; /* what came of it, so far */
     void (*then)(struct hl_pg_store *s);
 };
 
@@ -175,6 +187,7 @@ struct hl_pg_store {
     atomic_bool is_stopping;
     uint64_t stopping_ms; /* CLOCK_MONOTONIC, since when */
     struct hl_pg_opening opening;
+    atomic_bool is_settled; /* its directory is there, and what an earlier process remembered */
 
     struct hl_pg_settings settings;
     struct hl_pg_texts texts;

@@ -715,12 +715,18 @@ enum hl_pg_code {
     X(NODE_LOOK, "WITH dropped AS (DELETE FROM ~.event WHERE event_id > (SELECT " HL_PG_LAST_EVENT \
         ") RETURNING 1) SELECT " HL_PG_ERA ", coalesce((SELECT " HL_PG_MS("beat_at") " FROM ~.node"  \
         " WHERE node_id = $1::uuid), 0), (SELECT count(*) FROM dropped), " HL_PG_NOW_MS)           \
+    /* $1 what this replica was before, $2 its name, $3 version, $4 the check value of its key: it has left, and what */ \
+    /* it had not ended is whoever's that comes next. It is not waited for. */                     \
+    X(NODE_PAST, "INSERT INTO ~.node (node_id, name, version, address, key_check, started_at,"     \
+        " beat_at, app_at, expires_at) VALUES ($1::uuid, $2::text, $3::text, '', $4::bytea, now()," \
+        " 'epoch', 'epoch', '-infinity') ON CONFLICT (node_id) DO UPDATE SET is_dead = false,"     \
+        " beat_at = 'epoch', expires_at = '-infinity'")                                            \
     /* $1 me, $2 since when this is another database, in ms, $3 a lifetime: how many of the others were alive */ \
     /* before, and have not beaten since */                                                        \
     X(NODE_UNHEARD, "WITH before AS (SELECT max(beat_at) AS last FROM ~.node WHERE "               \
         HL_PG_MS("beat_at") " < $2::bigint) SELECT count(*) FROM ~.node n, before b"               \
         " WHERE n.node_id <> $1::uuid AND " HL_PG_MS("n.beat_at") " < $2::bigint" \
-        " AND n.beat_at > b.last - $3::bigint * interval '1 ms'")                                  \
+        " AND n.beat_at > greatest(b.last - $3::bigint * interval '1 ms', 'epoch')")                                  \
     /* $1 me, $2 runs that are here, or ended here, $3 under which epoch, $4 now in ms: what knows of an earlier */ \
     /* one only is this replica's again. */ \
     X(RUN_RETAKE, "WITH back AS (UPDATE ~.ticket t SET node_id = $1::uuid, epoch = i.epoch, class = t.class % 10," \
