@@ -1,7 +1,7 @@
 // Behind a pooler in transaction mode a session is everybody's: replicas leave nothing in it, and rely on nothing there.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { lacksPooler, pooler } from './lib/pooler.mjs';
+import { disguised, lacksPooler, pooler } from './lib/pooler.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { run } from './lib/sidecar.mjs';
@@ -82,4 +82,45 @@ test('store migrate leaves no role behind in the session', { skip: lacksPooler }
         coalesce(current_setting('hookline.role', true), '') AS role`);
     assert.deepEqual(rows, [{ is_own: true, role: '' }]);
     assert.deepEqual((await client.query(settings)).rows, []);
+});
+
+test('a pooler that passes on the number of the server’s process is noticed, and nothing stays in its session', { skip: lacksPooler }, async (t) => {
+    const database = await postgres(t);
+    const url = await pooler(t, database);
+    const client = await database.connect(t, url);
+    const [{ pid }] = (await client.query('SELECT pg_backend_pid() AS pid')).rows;
+    const all = await fleet(t, { database, env: POOLED });
+    for (const name of ['one', 'two']) {
+        const replica = await all.add(name, { url: await disguised(t, url, pid) });
+        await replica.logged(/^store: a pooler is in between/);
+    }
+    await work({ all, database });
+    assert.deepEqual((await client.query(`${settings} AND setting <> reset_val`)).rows, []);
+    assert.deepEqual((await client.query('SELECT pg_listening_channels() AS channel')).rows, []);
+});
+
+test('store rekey behind a pooler means the server’s own operators, whatever the role’s search_path has', { skip: lacksPooler }, async (t) => {
+    const database = await postgres(t);
+    const all = await fleet(t, { database });
+    const one = await all.add('one');
+    const id = await one.begin({ hook: all.receiver.url('/held'), isHeld: true });
+    await one.called(id);
+    await one.sidecar.kill();
+    await all.rows('DELETE FROM ~.node');
+    await database.superuser(`CREATE SCHEMA theirs; CREATE FUNCTION theirs.never(uuid, uuid) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+        CREATE OPERATOR theirs.> (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = theirs.never);
+        GRANT USAGE ON SCHEMA theirs TO ${database.role}`);
+    const [{ name }] = await database.query('SELECT current_database() AS name');
+    await database.superuser(`ALTER DATABASE ${name} SET search_path = theirs, pg_catalog`);
+    const env = {
+        ...database.env,
+        ...POOLED,
+        HOOKLINE_POSTGRES_URL: await pooler(t, database),
+        HOOKLINE_PREVIOUS_KEY: database.key,
+        HOOKLINE_KEY: database.key.replace(/./g, (digit) => (digit === '0' ? '1' : '0')),
+    };
+    const { code, stdout, stderr } = await run(['store', 'rekey'], env);
+    assert.equal(code, 0, stderr);
+    const n = Number(/^(\d+) values? /.exec(stdout)?.[1]);
+    assert.ok(n >= 3, `head and URL of the run, and what signs: ${stdout}`);
 });

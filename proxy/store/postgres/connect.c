@@ -194,16 +194,23 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     if (!err)
         err = hl_pg_session_ask(s,
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
-            " current_setting('transaction_read_only'), " HL_PG_NOW_MS ", pg_backend_pid()",
+            " current_setting('transaction_read_only'), " HL_PG_NOW_MS ", pg_backend_pid(),"
+            " (" HL_PG_PREMISE_MARK ")::integer",
             NULL, &result, why, why_len);
     if (err)
         return err;
     hl_clock_follow(strtoll(PQgetvalue(result, 0, 3), NULL, 10), asked_ms);
     const char *wrong = judge(s->settings, result);
-    bool is_pooled = strtol(PQgetvalue(result, 0, 4), NULL, 10) != PQbackendPID(s->conn);
+    bool is_other = strtol(PQgetvalue(result, 0, 4), NULL, 10) != PQbackendPID(s->conn);
+    bool was_told = strcmp(PQgetvalue(result, 0, 5), "1") == 0;
     PQclear(result);
+    bool is_pooled = is_other || was_told || atomic_load(&s->settings->is_pooled);
     if (is_pooled && !hl_pg_mark_pooled(s->conn))
         return HL_ERR_NOMEM;
+    if (was_told)
+        err = hl_pg_session_run(s, HL_PG_PREMISES_UNDONE, why, why_len);
+    if (err)
+        return err;
     if (!wrong)
         return HL_OK;
     snprintf(why, why_len, "%s", wrong);
@@ -214,8 +221,9 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
 static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
 {
     bool is_pooled = hl_pg_is_pooled(s->conn);
-    enum hl_err err =
-        is_pooled ? HL_OK : hl_pg_session_run(s, HL_PG_PREMISES_OF_SESSION, why, why_len);
+    enum hl_err err = is_pooled ? HL_OK
+                                : hl_pg_session_run(s, HL_PG_PREMISE_SIGN HL_PG_PREMISES_OF_SESSION,
+                                      why, why_len);
     if (!err && !is_pooled && PQserverVersion(s->conn) >= FIRST_TRANSACTION_TIMEOUT)
         err = hl_pg_session_run(s, "SET transaction_timeout = 0", why, why_len);
     return err;

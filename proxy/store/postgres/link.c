@@ -266,6 +266,12 @@ static void break_soon(struct hl_pg_link *l, const char *why)
     uv_timer_start(&l->timer, on_timer, 0, 0);
 }
 
+void hl_pg_link_renew(struct hl_pg_link *l, const char *why)
+{
+    if (l->conn && !l->broken)
+        break_soon(l, why);
+}
+
 static bool send_query(
     struct hl_pg_link *l, enum hl_pg_sql query, const struct hl_pg_params *params)
 {

@@ -73,6 +73,9 @@ void hl_pg_link_hurry(struct hl_pg_link *l);
 /* Ends its flights as lost and closes its handles: the loop runs until they are. */
 void hl_pg_link_close(struct hl_pg_link *l);
 
+/* Ends the connection in a turn of its own, and makes another one. Harmless while there is none. */
+void hl_pg_link_renew(struct hl_pg_link *l, const char *why);
+
 static inline bool hl_pg_link_is_up(const struct hl_pg_link *l)
 {
     return l->conn != NULL;

@@ -27,6 +27,7 @@
 #include "store/postgres/notify.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
+#include "store/postgres/pooler.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
@@ -204,7 +205,10 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
     struct hl_str era = hl_pg_str(&row);
     hl_pg_era_watch(s, era, hl_pg_int(&row));
     s->era.beat_ms = hl_pg_int(&row);
-    bool is_session = hl_pg_int(&row), has_claims = hl_pg_int(&row), has_leases = hl_pg_int(&row);
+    bool is_session = hl_pg_int(&row);
+    int pid = (int)hl_pg_int(&row);
+    hl_pg_pooler_watch(s, pid, hl_pg_int(&row));
+    bool has_claims = hl_pg_int(&row), has_leases = hl_pg_int(&row);
     if (!s->era.has_turned) { /* another database is told what ended here, first */
         hl_pg_deed_note_self(s);
         s->has_strays |= has_claims;

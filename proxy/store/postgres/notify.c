@@ -15,6 +15,7 @@
 #include "store/postgres/link.h"
 #include "store/postgres/outbox.h"
 #include "store/postgres/param.h"
+#include "store/postgres/pooler.h"
 #include "store/postgres/state.h"
 #include "store/postgres/watch.h"
 
@@ -112,6 +113,7 @@ static void on_listener(void *self, bool is_up)
     if (!is_up)
         return;
     hl_pg_hurry(s);
+    hl_pg_pooler_meet(s, &s->listener);
     if (hl_pg_is_pooled(s->listener.conn))
         end_trial(&s->notify);
     else

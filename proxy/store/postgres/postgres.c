@@ -38,6 +38,7 @@
 #include "store/postgres/outbox.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
+#include "store/postgres/pooler.h"
 #include "store/postgres/queue.h"
 #include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
@@ -226,6 +227,8 @@ static void on_writer(void *self, bool is_up)
     struct hl_pg_store *s = self;
     hl_pg_survey_forget(s);
     s->is_joined = is_up && s->is_guest;
+    if (is_up)
+        hl_pg_pooler_meet(s, &s->writer);
     if (is_up && !s->is_guest) {
         hl_pg_opening_end(s);
         hl_pg_arrive(s);
@@ -241,6 +244,7 @@ static void on_reader(void *self, bool is_up)
     struct hl_pg_store *s = self;
     if (!is_up)
         return;
+    hl_pg_pooler_meet(s, &s->reader);
     s->outbox.begins_anew = true;
     sem_post(&s->opening.decided);
     hl_pg_hurry(s);

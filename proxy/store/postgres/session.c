@@ -246,8 +246,8 @@ static enum hl_err write_command(struct hl_pg_session *s, const char *sql, struc
     return err ? err : hl_buf_append(text, "", 1);
 }
 
-enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
-    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
+static enum hl_err ask(struct hl_pg_session *s, const char *sql, const struct hl_pg_params *params,
+    PGresult **out, char *why, size_t why_len)
 {
     struct hl_buf text = {0};
     *out = NULL;
@@ -259,6 +259,39 @@ enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
         err = send_command(s, text.p, params, why, why_len);
     hl_buf_fini(&text);
     return err ? err : receive(s, out, why, why_len);
+}
+
+/* A statement with parameters stands alone in its message: what it relies on is said before it. */
+static enum hl_err ask_told(struct hl_pg_session *s, const char *sql,
+    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
+{
+    char ignored[256];
+    *out = NULL;
+    enum hl_err err = hl_pg_session_run(s, "BEGIN", why, why_len);
+    if (!err)
+        err = ask(s, sql, params, out, why, why_len);
+    if (!err)
+        err = hl_pg_session_run(s, "COMMIT", why, why_len);
+    if (!err)
+        return HL_OK;
+    char sqlstate[sizeof(s->sqlstate)];
+    memcpy(sqlstate, s->sqlstate, sizeof(sqlstate));
+    enum hl_err undone = hl_pg_session_run(s, "ROLLBACK", ignored, sizeof(ignored));
+    (void)undone; /* the connection has gone, too */
+    memcpy(s->sqlstate, sqlstate, sizeof(sqlstate));
+    PQclear(*out);
+    *out = NULL;
+    return err;
+}
+
+enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
+    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
+{
+    bool is_begun = PQtransactionStatus(s->conn) != PQTRANS_IDLE;
+    bool has_premises = hl_pg_is_pooled(s->conn) || s->premises.n > 0;
+    if (params && has_premises && !is_begun)
+        return ask_told(s, sql, params, out, why, why_len);
+    return ask(s, sql, params, out, why, why_len);
 }
 
 enum hl_err hl_pg_session_run(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)

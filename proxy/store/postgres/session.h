@@ -28,6 +28,8 @@ struct hl_pg_settings {
     bool prepares;    /* prepared statements are kept by the connection */
     uint64_t ttl_ms;  /* HOOKLINE_REPLICA_TTL */
     bool is_nameless; /* the server does not say which one it is */
+    /* Somebody is in between, as was found out: each session is told as one that others have, too. Any thread. */
+    atomic_bool is_pooled;
 };
 
 /* Which server it is: its system identifier, and its timeline. Until the first checkpoint after a promotion only the
@@ -47,8 +49,7 @@ struct hl_pg_session {
     uint64_t step_ms;     /* how long one step may take */
     uint64_t deadline_ms; /* CLOCK_MONOTONIC, of the step under way */
     char sqlstate[6];     /* of the last error; "": none, or the connection is gone */
-    /* More that each transaction is told, as commands that end with a semicolon; owned. Statements with
-     * parameters that stand alone are not told. */
+    /* More that each transaction is told, as commands that end with a semicolon; owned. */
     struct hl_buf premises;
 };
 

@@ -760,7 +760,7 @@ enum hl_pg_code {
     X(NODE_BEAT, "UPDATE ~.node n SET beat_at = now(), expires_at = now() + $2::bigint *"          \
         " interval '1 ms', app_at = CASE $3::bigint WHEN 1 THEN now() ELSE n.app_at END FROM ~.node o WHERE n.node_id = $1::uuid AND o.node_id = n.node_id"      \
         " AND NOT n.is_dead RETURNING " HL_PG_NOW_MS ", o.expires_at < now(), " HL_PG_ERA ", "     \
-        HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at") ", coalesce(n.session = $4::uuid, false)," \
+        HL_PG_MS("o.beat_at") ", " HL_PG_MS("n.beat_at") ", coalesce(n.session = $4::uuid, false), pg_backend_pid(), " HL_PG_PREMISE_MARK "," \
         " EXISTS (SELECT FROM ~.ticket WHERE node_id = $1::uuid AND is_async),"                    \
         " EXISTS (SELECT FROM ~.delivery_ticket WHERE node_id = $1::uuid)")                                          \
     /* $1 me: what it has goes on elsewhere, nobody has to wait for its time to pass. What it could not end is */ \
@@ -1137,6 +1137,8 @@ enum hl_pg_code {
     /* $1 me: cancels of its runs, however they were told of. */                                   \
     X(EVENT_CANCELS, "SELECT run_id FROM ~.ticket WHERE node_id = $1::uuid AND is_cancel_wished")  \
     /* Behind a pooler: what each transaction begins with (premise.h). */                          \
+    /* Behind a pooler: what an earlier connection, which did not know of it, has left. */         \
+    X(PREMISE_UNDO, HL_PG_PREMISES_UNDONE)                                                         \
     X(ISOLATE, HL_PG_PREMISE_ISOLATION)                                             \
     X(PREMISE, HL_PG_PREMISES_AS_QUERY)                                                            \
     X(LISTEN, "LISTEN ~")                                                                          \
