@@ -75,6 +75,9 @@ static void set_levels(struct hl_sample *sample, const struct hl_figures *figure
     values[HL_HISTORY_QUEUE_AGE_MS] =
         clamp(hl_figures_age_ms(figures->now_ms, &figures->store->oldest_queued_ms));
     values[HL_HISTORY_PENDING] = clamp(hl_counter_get(&figures->store->pending_deliveries));
+    if (hl_counter_get(&figures->store->is_uncounted))
+        values[HL_HISTORY_QUEUED] = values[HL_HISTORY_QUEUE_AGE_MS] = values[HL_HISTORY_PENDING] =
+            HL_HISTORY_NONE;
 }
 
 void hl_history_add(struct hl_history *history, const struct hl_figures *figures, uint64_t mono_ms)

@@ -12,7 +12,7 @@ struct hl_figures;
 #define HL_HISTORY_INTERVAL_MS 10000
 #define HL_HISTORY_SAMPLES     360
 
-#define HL_HISTORY_NONE UINT32_MAX /* a quantile of no measurements */
+#define HL_HISTORY_NONE UINT32_MAX /* a quantile of no measurements; a level that is not known */
 
 /* What a sample holds. Counts are of the time since the sample before; levels of the moment. */
 enum hl_history_column {

@@ -58,7 +58,7 @@ struct text {
 
 /* How a column's numbers are shown. */
 enum unit {
-    UNIT_NUMBER,
+    UNIT_NUMBER,     /* null: not known */
     UNIT_PER_SECOND, /* of a count, with one decimal */
     UNIT_MS,         /* of microseconds, with two decimals; null: none */
 };
@@ -91,10 +91,10 @@ static void write_value(struct text *t, const struct hl_sample *sample, int colu
     enum unit unit = columns[column].unit;
     if (unit == UNIT_PER_SECOND)
         WRITE(t, "%.4g", sample->elapsed_ms ? value * 1000.0 / sample->elapsed_ms : 0);
-    else if (unit == UNIT_NUMBER)
-        WRITE(t, "%" PRIu32, value);
     else if (value == HL_HISTORY_NONE)
         WRITE(t, "null");
+    else if (unit == UNIT_NUMBER)
+        WRITE(t, "%" PRIu32, value);
     else
         WRITE(t, "%.4g", value / 1000.0);
 }
@@ -142,31 +142,39 @@ static void write_current(struct text *t, const struct hl_figures *figures)
     uint64_t upstream_errors = 0;
     for (int reason = 0; reason <= HL_REASON_BAD_RESPONSE; reason++)
         upstream_errors += hl_counter_get(&workers->upstream_errors[reason]);
+    bool is_unknown = hl_counter_get(&store->is_uncounted) > 0;
     const struct {
         const char *name;
         uint64_t value;
+        bool is_unknown;
     } numbers[] = {
-        {"connections_open", hl_counter_get(&workers->connections_open)},
-        {"calls_in_flight", hl_counter_get(&workers->calls_in_flight)},
-        {"calls_waiting", hl_figures_waiting(workers)},
-        {"runs_in_flight", hl_counter_get(&workers->runs_in_flight)},
-        {"runs_queued", hl_counter_get(&store->queued_runs)},
-        {"queue_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_queued_ms)},
-        {"deliveries_pending", hl_counter_get(&store->pending_deliveries)},
-        {"deliveries_in_flight", hl_counter_get(&figures->sender->in_flight)},
-        {"deliveries_waiting_retry", hl_counter_get(&figures->sender->waiting_retry)},
-        {"delivery_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_delivery_ms)},
-        {"dead_letters", hl_counter_get(&store->dead_letters)},
-        {"async_refused", hl_counter_get(&workers->async_refused)},
-        {"log_lines_dropped", figures->log_lines_dropped},
-        {"webhooks_lost", hl_counter_get(&workers->webhooks_lost)},
-        {"upstream_errors", upstream_errors},
-        {"store_bytes", hl_counter_get(&store->bytes)},
-        {"resident_bytes", figures->process.resident_bytes},
+        {"connections_open", hl_counter_get(&workers->connections_open), false},
+        {"calls_in_flight", hl_counter_get(&workers->calls_in_flight), false},
+        {"calls_waiting", hl_figures_waiting(workers), false},
+        {"runs_in_flight", hl_counter_get(&workers->runs_in_flight), false},
+        {"runs_queued", hl_counter_get(&store->queued_runs), is_unknown},
+        {"queue_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_queued_ms), is_unknown},
+        {"deliveries_pending", hl_counter_get(&store->pending_deliveries), is_unknown},
+        {"deliveries_in_flight", hl_counter_get(&figures->sender->in_flight), false},
+        {"deliveries_waiting_retry", hl_counter_get(&figures->sender->waiting_retry), false},
+        {"delivery_age_ms", hl_figures_age_ms(figures->now_ms, &store->oldest_delivery_ms),
+            is_unknown},
+        {"dead_letters", hl_counter_get(&store->dead_letters), false},
+        {"async_refused", hl_counter_get(&workers->async_refused), false},
+        {"log_lines_dropped", figures->log_lines_dropped, false},
+        {"webhooks_lost", hl_counter_get(&workers->webhooks_lost), false},
+        {"upstream_errors", upstream_errors, false},
+        {"store_bytes", hl_counter_get(&store->bytes), false},
+        {"resident_bytes", figures->process.resident_bytes, false},
     };
     WRITE(t, "\"current\":{");
-    for (size_t i = 0; i < HL_ARRAY_LEN(numbers); i++)
-        WRITE(t, "%s\"%s\":%" PRIu64, i > 0 ? "," : "", numbers[i].name, numbers[i].value);
+    for (size_t i = 0; i < HL_ARRAY_LEN(numbers); i++) {
+        WRITE(t, "%s\"%s\":", i > 0 ? "," : "", numbers[i].name);
+        if (numbers[i].is_unknown)
+            WRITE(t, "null");
+        else
+            WRITE(t, "%" PRIu64, numbers[i].value);
+    }
     WRITE(t, "},");
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { ELSEWHERE, assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { cluster } from './lib/postgres.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -288,4 +289,25 @@ test('the first call goes where this hookline takes calls', async (t) => {
     const page = await open();
     const line = await page.locator('.command pre').innerText();
     assert.ok(line.includes(`${sidecar.url}/v4/p/chat/run?async=true`), line);
+});
+
+test('what is of a database that is not reached is not known, or says as of when it was', { limit: 120_000 }, async (t) => {
+    const database = await cluster(t);
+    const { open } = await scene(t, { env: database.env });
+    const page = await open('#/now', { complaints: /503/ });
+    const tile = page.locator('.tiles > div').filter({ has: page.getByText('Queued runs', { exact: true }) }).locator('dd');
+    const says = (text) => until(`it says ${text}`, async () => (await tile.innerText()).startsWith(text), 40_000);
+    await says('0');
+    await database.stop();
+    await says('–');
+    await tile.getByText('the database is not reached').waitFor();
+    const ended = page.getByRole('alert').filter({ hasText: 'These figures are not up to date' });
+    await ended.getByText('As of ').waitFor();
+    assert.ok(await ended.locator('time').getAttribute('datetime'));
+    await goTo(page, '#/runs');
+    await page.getByRole('alert').waitFor();
+    await database.start();
+    await goTo(page, '#/now');
+    await says('0');
+    await until('nothing is old', async () => (await ended.count()) === 0, 40_000);
 });

@@ -179,6 +179,8 @@ test('in an outage a replica is ready and says that it is degraded, and no quest
     const now = JSON.parse((await a.sidecar.admin('/v2/now')).text);
     assert.equal(now.ready, true);
     assert.match(now.problems.join(), /^the database is gone/);
+    const ofAll = ['runs_queued', 'queue_age_ms', 'deliveries_pending', 'delivery_age_ms'];
+    for (const name of ofAll) assert.equal(now.current[name], null, `${name} is of all replicas`);
     const asked = [
         ['GET', RUNS],
         ['GET', `${RUNS}/${ID}`],

@@ -1,5 +1,5 @@
 // api.js - the REST interface: who is signed in, requests, errors in words, asking again and again.
-import { setClock } from './clock.js';
+import { now, setClock } from './clock.js';
 
 const KEY = 'hookline';
 const PATIENCE = 15_000; /* ms: a hookline that says nothing for this long does not answer */
@@ -164,8 +164,8 @@ export async function send(method, path, body) {
 }
 
 /**
- * Calls `ask(signal)` now and `ms` (or what it answers) after each answer; never in a hidden tab. `onError(error)` gets what
- * it throws, and null when it works again; after errors it asks less often. Answers `{ stop, now }`: `now()` asks at
+ * Calls `ask(signal)` now and `ms` (or what it answers) after each answer; never in a hidden tab. `onError(error, at)` gets what
+ * it throws, with the time of the last answer (null: there was none), and null when it works again; after errors it asks less often. Answers `{ stop, now }`: `now()` asks at
  * once, or as soon as the present answer is there.
  */
 export function poll(ms, ask, onError) {
@@ -173,6 +173,7 @@ export function poll(ms, ask, onError) {
     let timer,
         isAsking = false,
         isWanted = false,
+        heard = null,
         failures = 0;
     const turn = async () => {
         clearTimeout(timer);
@@ -182,10 +183,11 @@ export function poll(ms, ask, onError) {
         let next = ms;
         try {
             next = (await ask(gone.signal)) ?? ms;
-            if (failures) onError(null);
+            heard = now();
+            if (failures) onError(null, heard);
             failures = 0;
         } catch (error) {
-            if (!gone.signal.aborted) onError(error);
+            if (!gone.signal.aborted) onError(error, heard);
             failures++;
         }
         isAsking = false;

@@ -2,12 +2,13 @@
 import * as api from './api.js';
 import { answerList } from './answers.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
-import { announce, button, fill, h, isNear, note, renew, select, showStale } from './dom.js';
+import { announce, button, fill, h, isNear, note, renew, select } from './dom.js';
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { deliveryBadge, runPath } from './state.js';
+import { showStale } from './stale.js';
 
 const PAGE = 50;
 const FEW = 5;
@@ -132,7 +133,7 @@ class DeliveryList {
 
     /** Answers what ends it. */
     begin() {
-        const onError = (error) => showStale(this.#problem, error);
+        const onError = (error, at) => showStale(this.#problem, 'The list is', error, at);
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);

@@ -1,8 +1,9 @@
 // destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
 import * as api from './api.js';
-import { badge, button, fill, h, note, renew, showStale } from './dom.js';
+import { badge, button, fill, h, note, renew } from './dom.js';
 import { exportButton } from './export_button.js';
 import { duration, number, plural, time, visible } from './format.js';
+import { showStale } from './stale.js';
 
 const EVERY = 10_000;
 const PAGE = 200;
@@ -45,7 +46,7 @@ export function show(main) {
         ].filter(Boolean);
     }
 
-    const polling = api.poll(EVERY, turn, (error) => showStale(problem, error));
+    const polling = api.poll(EVERY, turn, (error, at) => showStale(problem, 'The list is', error, at));
     return () => polling.stop();
 }
 

@@ -123,11 +123,6 @@ export function note(kind, title, ...more) {
     return h(`div.note.is-${kind}`, { role }, h('p.note-title', {}, title), ...more);
 }
 
-/** Shows in `place` why a list is not up to date; with no error, that it is. */
-export function showStale(place, error) {
-    fill(place, error && note('error', 'The list is not up to date', h('p', {}, error.message)));
-}
-
 /** Lines to copy into a terminal. */
 export function command(text) {
     return h('div.command', {}, h('pre', { tabindex: 0, 'aria-label': 'command' }, text), copy(text));

@@ -2,12 +2,14 @@
 // the last hour.
 import * as api from './api.js';
 import { Chart } from './chart.js';
-import { fill, h, icon, note, renew } from './dom.js';
+import { fill, h, icon, renew } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
 import { showOverview, warningsOf } from './overview.js';
+import { showStale } from './stale.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
+const UNKNOWN = 'not known: the database is not reached';
 const RATE_MIN = 20; /* calls: a share of fewer says little */
 
 const CHARTS = [
@@ -152,8 +154,8 @@ export function show(main, route) {
             samples[name] = [...samples[name], ...values].slice(-KEPT);
     }
 
-    function onError(error) {
-        fill(problem, error && note('error', 'These figures are not up to date', h('p', {}, error.message)));
+    function onError(error, at) {
+        showStale(problem, 'These figures are', error, at);
     }
 
     function onOverview(answer) {
@@ -255,12 +257,12 @@ function showTiles({ current, store }) {
         tile(
             'Queued runs',
             number(current.runs_queued),
-            current.runs_queued ? `oldest: ${duration(current.queue_age_ms)}` : null,
+            current.runs_queued === null ? UNKNOWN : current.runs_queued ? `oldest: ${duration(current.queue_age_ms)}` : null,
         ),
         tile(
             'Pending webhooks',
             number(current.deliveries_pending),
-            current.deliveries_pending ? `oldest: ${duration(current.delivery_age_ms)}` : null,
+            current.deliveries_pending === null ? UNKNOWN : current.deliveries_pending ? `oldest: ${duration(current.delivery_age_ms)}` : null,
         ),
         tile(
             'Store',

@@ -5,6 +5,7 @@ import { announce, badge, button, fill, h, note, refill } from './dom.js';
 import { eventParser } from './event_stream.js';
 import { bytes, duration, id, plural, visible } from './format.js';
 import { addStyle } from './stylesheet.js';
+import { showStale } from './stale.js';
 
 const SHOWN_MAX = 64 * 1024; /* of an answer; the rest can be saved */
 const KEPT_MAX = 16 * 1024 * 1024;
@@ -151,7 +152,7 @@ export class Outcome {
                 if (run.mode !== 'stream') await this.#showResult(path, place);
                 return EVERY;
             },
-            (error) => fill(place, error && note('error', 'The run is not up to date', h('p', {}, error.message))),
+            (error, at) => showStale(place, 'The run is', error, at),
         );
     }
 

@@ -1,10 +1,11 @@
 // overview.js - how runs ended and how long they took, over a span that is chosen: from the store, so it is true after
 // a restart. Below it the destinations that fail.
 import * as api from './api.js';
-import { fill, h, note, renew } from './dom.js';
+import { fill, h, renew } from './dom.js';
 import { takeCounts } from './counts.js';
 import { duration, number, plural, time, visible } from './format.js';
 import { Series } from './series.js';
+import { showStale } from './stale.js';
 import { REASONS } from './state.js';
 import { addStyle } from './stylesheet.js';
 
@@ -81,9 +82,7 @@ export function showOverview(section, route, onOverview) {
         return period === 'hour' ? EVERY : SLOW;
     }
 
-    return api.poll(EVERY, turn, (error) =>
-        fill(problem, error && note('error', 'These figures are not up to date', h('p', {}, error.message))),
-    );
+    return api.poll(EVERY, turn, (error, at) => showStale(problem, 'These figures are', error, at));
 }
 
 function showPeriods(chosen) {

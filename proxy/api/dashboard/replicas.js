@@ -1,7 +1,8 @@
 // replicas.js - who shares the store with this hookline: who is alive, since when, with how much in hand.
 import * as api from './api.js';
-import { badge, fill, h, note, renew } from './dom.js';
+import { badge, fill, h, renew } from './dom.js';
 import { duration, number, visible } from './format.js';
+import { showStale } from './stale.js';
 
 const EVERY = 5000;
 const KINDS = { alive: 'success', silent: 'running', dead: 'failure' };
@@ -19,9 +20,7 @@ export function showReplicas(section) {
         fill(problem);
     }
 
-    return api.poll(EVERY, turn, (error) =>
-        fill(problem, error && note('error', 'The replicas are not known', h('p', {}, error.message))),
-    );
+    return api.poll(EVERY, turn, (error, at) => showStale(problem, 'The replicas are', error, at));
 }
 
 function makeTable(body) {

@@ -13,6 +13,7 @@ import { progressRow } from './progress.js';
 import { showRequest } from './request.js';
 import { showResult } from './result.js';
 import { showRunAttempts } from './run_attempts.js';
+import { showStale } from './stale.js';
 
 await addStyle('run.css');
 
@@ -114,14 +115,10 @@ export function show(main, route) {
         return isOpen(run) ? EVERY : 8 * EVERY;
     }
 
-    function onError(error) {
-        if (!error) return fill(problem);
-        const titles = { 404: 'This run is not here' };
-        fill(
-            problem,
-            note('error', titles[error.status] ?? 'The run is not up to date', h('p', {}, error.message)),
-        );
-        if (error.status === 404 || error.status === 400) polling.stop();
+    function onError(error, at) {
+        if (error?.status === 404) fill(problem, note('error', 'This run is not here', h('p', {}, error.message)));
+        else showStale(problem, 'The run is', error, at);
+        if (error?.status === 404 || error?.status === 400) polling.stop();
     }
 
     const polling = api.poll(EVERY, turn, onError);

@@ -1,13 +1,14 @@
 // runs.js - the list of runs: newest first, live. What is on the page stays where it is: rows change in place, new
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
-import { announce, badge, button, command, fill, h, isNear, note, renew, select, showStale } from './dom.js';
+import { announce, badge, button, command, fill, h, isNear, note, renew, select } from './dom.js';
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, take, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
 import { id, plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo, rememberRuns } from './place.js';
 import { REASONS, isOpen, modeChip, ranFor, runPath } from './state.js';
+import { showStale } from './stale.js';
 
 const PAGE = 50;
 const FEW = 5;
@@ -159,7 +160,7 @@ class RunList {
 
     /** Answers what ends it. */
     begin() {
-        const onError = (error) => showStale(this.#problem, error);
+        const onError = (error, at) => showStale(this.#problem, 'The list is', error, at);
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
         this.#polling = api.poll(this.#every, (signal) => this.#turn(signal), onError);
