@@ -78,9 +78,10 @@ size_t hl_hosts_find_in(struct hl_str text, struct hl_str name, struct hl_ip *ou
     return n;
 }
 
-size_t hl_hosts_find(struct hl_str name, struct hl_ip *out, size_t max)
+size_t hl_hosts_find(struct hl_str name, struct hl_ip *out, size_t max, bool *is_there)
 {
     FILE *file = fopen(HOSTS, "re");
+    *is_there = file != NULL;
     size_t n = file ? find_in(file, name, out, max) : 0;
     if (file)
         fclose(file);

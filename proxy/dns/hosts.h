@@ -4,8 +4,9 @@
 
 #include "net/address.h"
 
-/* In the order of the file, at most `max`; how many. Blocks for as long as the file takes. */
-size_t hl_hosts_find(struct hl_str name, struct hl_ip *out, size_t max);
+/* In the order of the file, at most `max`; how many. `*is_there`: the file can be read. Blocks for as long as
+ * that takes. */
+size_t hl_hosts_find(struct hl_str name, struct hl_ip *out, size_t max, bool *is_there);
 /* The same of a file's text. */
 size_t hl_hosts_find_in(struct hl_str text, struct hl_str name, struct hl_ip *out, size_t max);
 

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define TRIES 3
+#define TRIES 4 /* the last of them reaches as far as any look-up */
 
 static ares_socket_t on_open(int family, int type, int protocol, void *arg)
 {

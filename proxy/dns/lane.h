@@ -17,7 +17,7 @@ struct hl_lane {
 /* c-ares asks again after HL_LANE_ANSWER_MS, then after twice that. Over TCP it waits once: as long as any
  * look-up lasts, or, where UDP has led to it, for HL_LANE_ANSWER_MS. */
 #define HL_LANE_ANSWER_MS 2000
-#define HL_LANE_TCP_MS    5000
+#define HL_LANE_TCP_MS    30000
 
 /* NOMEM: it is not open. */
 HL_MUST_CHECK enum hl_err hl_lane_open(

@@ -15,10 +15,13 @@
 
 #define RESOLV_CONF    "/etc/resolv.conf"
 #define NSSWITCH_CONF  "/etc/nsswitch.conf"
+#define RESOLVED       "/run/systemd/resolve/io.systemd.Resolve"
 #define FILE_MOST      (64 * 1024)
 #define NDOTS_MOST     15
 #define TIMEOUT_S      5
 #define TIMEOUT_MOST_S 30
+#define ATTEMPTS       2
+#define ATTEMPTS_MOST  5
 
 static bool is_blank(char c)
 {
@@ -103,6 +106,8 @@ static void take_option(struct hl_resolv_conf *conf, struct hl_str word)
         conf->ndots = number < NDOTS_MOST ? (unsigned)number : NDOTS_MOST;
     } else if (read_number(word, HL_STR("timeout:"), &number)) {
         conf->timeout_s = number < TIMEOUT_MOST_S ? (unsigned)number : TIMEOUT_MOST_S;
+    } else if (read_number(word, HL_STR("attempts:"), &number)) {
+        conf->attempts = number < ATTEMPTS_MOST ? (unsigned)number : ATTEMPTS_MOST;
     } else if (hl_str_eq(word, HL_STR("rotate"))) {
         conf->rotates = true;
     } else if (hl_str_eq(word, HL_STR("use-vc"))) {
@@ -141,29 +146,137 @@ void hl_resolv_conf_take(struct hl_resolv_conf *conf, struct hl_str text)
 
 /* ---- nsswitch.conf ---- */
 
+/* Unless the line says otherwise. */
+static struct hl_name_source source_of(int kind)
+{
+    struct hl_name_source source = {.ends = {[HL_NAME_FOUND] = true}};
+    source.kind = kind;
+    return source;
+}
+
+/* The rest of the line without the blanks before it. */
+static bool skip_blanks(struct hl_str *rest)
+{
+    while (rest->n > 0 && is_blank(rest->p[0]))
+        *rest = (struct hl_str){rest->p + 1, rest->n - 1};
+    return rest->n > 0;
+}
+
+static struct hl_str take_until(struct hl_str *rest, const char *stops)
+{
+    size_t n = 0;
+    while (n < rest->n && !is_blank(rest->p[n]) && !strchr(stops, rest->p[n]))
+        n++;
+    struct hl_str word = {rest->p, n};
+    *rest = (struct hl_str){rest->p + n, rest->n - n};
+    return word;
+}
+
+static bool take_sign(struct hl_str *rest, char sign)
+{
+    if (!skip_blanks(rest) || rest->p[0] != sign)
+        return false;
+    *rest = (struct hl_str){rest->p + 1, rest->n - 1};
+    return true;
+}
+
+static bool read_status(struct hl_str word, enum hl_name_status *status)
+{
+    static const char *const words[] = {[HL_NAME_FOUND] = "SUCCESS",
+        [HL_NAME_ABSENT] = "NOTFOUND",
+        [HL_NAME_UNAVAILABLE] = "UNAVAIL",
+        [HL_NAME_TROUBLED] = "TRYAGAIN"};
+    for (size_t i = 0; i < HL_NAME_STATUSES; i++)
+        if (hl_str_eq_nocase(word, hl_str_from(words[i]))) {
+            *status = (enum hl_name_status)i;
+            return true;
+        }
+    return false;
+}
+
+/* "return" ends it; "continue" goes on, and so does "merge": getaddrinfo merges nothing. */
+static bool read_action(struct hl_str word, bool *ends)
+{
+    *ends = hl_str_eq_nocase(word, HL_STR("return"));
+    return *ends || hl_str_eq_nocase(word, HL_STR("continue")) ||
+           hl_str_eq_nocase(word, HL_STR("merge"));
+}
+
+/* "UNAVAIL=return", or with "!" what is to be done in all other cases. */
+static bool take_action(struct hl_str *rest, struct hl_name_source *source)
+{
+    enum hl_name_status status;
+    bool is_not = take_sign(rest, '!'), ends;
+    if (!skip_blanks(rest) || !read_status(take_until(rest, "=]"), &status) ||
+        !take_sign(rest, '=') || !skip_blanks(rest) || !read_action(take_until(rest, "=]"), &ends))
+        return false;
+    for (size_t i = 0; i < HL_NAME_STATUSES; i++)
+        if ((i == status) != is_not)
+            source->ends[i] = ends;
+    return true;
+}
+
+/* False: it is not written as it should be. */
+static bool take_actions(struct hl_str *rest, struct hl_name_source *source)
+{
+    if (!take_sign(rest, '['))
+        return true;
+    while (!take_sign(rest, ']'))
+        if (!take_action(rest, source))
+            return false;
+    return true;
+}
+
+static void add_source(struct hl_name_sources *sources, const struct hl_name_source *source)
+{
+    if (sources->n < HL_NAME_SOURCES_MAX)
+        sources->of[sources->n++] = *source;
+}
+
+static bool has_kind(const struct hl_name_sources *sources, int kind)
+{
+    for (size_t i = 0; i < sources->n; i++)
+        if ((int)sources->of[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* False: a part of the line makes no sense. */
+static bool read_sources(
+    const struct hl_resolv_conf *conf, struct hl_str line, struct hl_name_sources *sources)
+{
+    const struct hl_name_source files = source_of(HL_NAME_BY_FILES);
+    while (skip_blanks(&line)) {
+        struct hl_str name = take_until(&line, "[");
+        bool is_resolve = hl_str_eq(name, HL_STR("resolve"));
+        bool is_dns = hl_str_eq(name, HL_STR("dns")) || (is_resolve && conf->has_resolved);
+        struct hl_name_source source = source_of(hl_str_eq(name, HL_STR("files")) ? HL_NAME_BY_FILES
+                                                 : is_dns                         ? HL_NAME_BY_DNS
+                                                          : HL_NAME_BY_MODULE);
+        if (name.n == 0 || !take_actions(&line, &source))
+            return false;
+        if (is_resolve && is_dns)
+            add_source(sources, &files);
+        add_source(sources, &source);
+    }
+    return true;
+}
+
 void hl_resolv_conf_take_switch(struct hl_resolv_conf *conf, struct hl_str text)
 {
-    struct hl_str line, word;
+    struct hl_str line;
     while (next_line(&text, &line)) {
+        struct hl_name_sources sources = {.n = 0};
         const char *hash = line.n ? memchr(line.p, '#', line.n) : NULL;
         line.n = hash ? (size_t)(hash - line.p) : line.n;
-        if (!next_word(&line, &word) || !hl_str_starts_with(word, HL_STR("hosts:")))
+        if (!skip_blanks(&line) || !hl_str_eq(take_until(&line, ":"), HL_STR("hosts")))
             continue;
-        line = (struct hl_str){word.p + 6, (size_t)(line.p + line.n - word.p) - 6};
-        bool has_files = false, has_dns = false, is_dns_first = false;
-        while (next_word(&line, &word)) {
-            if (hl_str_eq(word, HL_STR("files"))) {
-                has_files = true;
-            } else if (hl_str_eq(word, HL_STR("dns")) || hl_str_eq(word, HL_STR("resolve"))) {
-                has_dns = true;
-                is_dns_first |= !has_files;
-            }
-        }
-        if (!has_files && !has_dns)
-            continue; /* modules that only glibc can load: what they find is not known */
-        conf->has_files = has_files;
-        conf->has_dns = has_dns;
-        conf->is_dns_first = is_dns_first;
+        (void)take_sign(&line, ':'); /* glibc needs none */
+        if (!read_sources(conf, line, &sources))
+            continue;
+        /* modules that only glibc can load: what they find is not known */
+        if (has_kind(&sources, HL_NAME_BY_FILES) || has_kind(&sources, HL_NAME_BY_DNS))
+            conf->sources = sources;
     }
 }
 
@@ -196,8 +309,11 @@ void hl_resolv_conf_read(struct hl_resolv_conf *conf)
 {
     char *room = malloc(FILE_MOST);
     const char *domain = getenv("LOCALDOMAIN"), *options = getenv("RES_OPTIONS");
-    *conf = (struct hl_resolv_conf){
-        .ndots = 1, .timeout_s = TIMEOUT_S, .has_files = true, .has_dns = true};
+    *conf = (struct hl_resolv_conf){.ndots = 1,
+        .timeout_s = TIMEOUT_S,
+        .attempts = ATTEMPTS,
+        .has_resolved = access(RESOLVED, W_OK) == 0,
+        .sources = {2, {source_of(HL_NAME_BY_FILES), source_of(HL_NAME_BY_DNS)}}};
     take_host_domain(conf);
     if (room) {
         hl_resolv_conf_take(conf, read_file(RESOLV_CONF, room));

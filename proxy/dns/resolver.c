@@ -44,18 +44,21 @@ static bool is_number(struct hl_str name)
     return i == name.n;
 }
 
-/* False: no file has it. */
-static bool find_in_files(struct hl_lookup *lookup, struct hl_str name)
+static enum hl_name_status find_in_files(struct hl_lookup *lookup)
 {
-    lookup->n = hl_hosts_find(name, lookup->addresses, HL_LOOKUP_ADDRESSES_MAX);
+    bool is_there;
+    lookup->n = hl_hosts_find(
+        hl_str_from(lookup->name), lookup->addresses, HL_LOOKUP_ADDRESSES_MAX, &is_there);
     hl_order_addresses(lookup->addresses, lookup->n);
-    return lookup->n > 0;
+    if (lookup->n > 0)
+        return HL_NAME_FOUND;
+    return is_there ? HL_NAME_ABSENT : HL_NAME_UNAVAILABLE;
 }
 
 /* This machine, whatever a name server would say. */
-static bool find_local(struct hl_lookup *lookup, struct hl_str name)
+static bool find_local(struct hl_lookup *lookup)
 {
-    if (!hl_hosts_is_local(name))
+    if (!hl_hosts_is_local(hl_str_from(lookup->name)))
         return false;
     lookup->n = hl_ip_parse(HL_STR("127.0.0.1"), &lookup->addresses[0]);
     lookup->n += hl_ip_parse(HL_STR("::1"), &lookup->addresses[lookup->n]);
@@ -63,30 +66,62 @@ static bool find_local(struct hl_lookup *lookup, struct hl_str name)
     return true;
 }
 
+/* What a source says that needs not be waited for. */
+static enum hl_name_status ask_source(struct hl_lookup *lookup, const struct hl_name_source *source)
+{
+    if (source->kind == HL_NAME_BY_FILES)
+        return find_in_files(lookup);
+    if (source->kind != HL_NAME_BY_DNS)
+        return HL_NAME_UNAVAILABLE;
+    return find_local(lookup) ? HL_NAME_FOUND : lookup->walked;
+}
+
+static bool must_walk(const struct hl_lookup *lookup)
+{
+    return lookup->at < lookup->sources.n &&
+           lookup->sources.of[lookup->at].kind == HL_NAME_BY_DNS && !lookup->has_walked &&
+           !hl_hosts_is_local(hl_str_from(lookup->name));
+}
+
+/* As far along the sources as nothing is to be waited for. What the last one that was asked has found counts. */
+static void go_on(struct hl_lookup *lookup)
+{
+    static const char no_such_name[] = "dns_failed: there is no such name";
+    bool ends = false;
+    while (!ends && lookup->at < lookup->sources.n && !must_walk(lookup)) {
+        const struct hl_name_source *source = &lookup->sources.of[lookup->at++];
+        bool is_walked = source->kind == HL_NAME_BY_DNS && lookup->has_walked;
+        lookup->n = is_walked ? lookup->n : 0;
+        ends = source->ends[ask_source(lookup, source)];
+    }
+    if (ends)
+        lookup->at = lookup->sources.n;
+    if (lookup->at < lookup->sources.n || lookup->n > 0 || find_local(lookup))
+        lookup->why = NULL;
+    else if (!lookup->why)
+        lookup->why = no_such_name;
+}
+
 enum hl_err hl_resolver_begin(
     struct hl_resolver *r, struct hl_lookup *lookup, struct hl_str name, uint64_t timeout_ms)
 {
-    static const char no_such_name[] = "dns_failed: there is no such name";
     struct hl_resolv_conf conf;
     uint64_t now_ms = hl_clock_mono_ms();
     lookup->why = NULL;
     lookup->n = 0;
-    lookup->behind[0] = '\0';
+    lookup->at = 0;
+    lookup->has_walked = false;
     lookup->due_ms = now_ms;
     hl_resolv_conf_read(&conf);
-    bool is_name = name.n > 0 && !is_number(name);
-    bool has_files = is_name && conf.has_files;
-    if (has_files && !conf.is_dns_first && find_in_files(lookup, name)) {
-        /* that is the answer */
-    } else if (is_name && !find_local(lookup, name) && conf.has_dns) {
-        uint64_t limit_ms = timeout_ms < HL_LOOKUP_MAX_MS ? timeout_ms : HL_LOOKUP_MAX_MS;
-        lookup->walk = hl_walk_new(&conf, name, now_ms, limit_ms);
+    lookup->sources = conf.sources;
+    if (name.n == 0 || is_number(name) || name.n >= sizeof(lookup->name))
+        lookup->sources.n = 0;
+    hl_str_put_cut(lookup->name, sizeof(lookup->name), name);
+    go_on(lookup);
+    if (must_walk(lookup)) {
+        lookup->walk = hl_walk_new(&conf, name, now_ms, timeout_ms);
         if (!lookup->walk)
             return HL_ERR_NOMEM;
-        if (has_files && conf.is_dns_first && name.n < sizeof(lookup->behind))
-            hl_str_put_cut(lookup->behind, sizeof(lookup->behind), name);
-    } else if (lookup->n == 0) {
-        lookup->why = no_such_name;
     }
     lookup->is_under_way = true;
     hl_list_push_back(&r->lookups, &lookup->node);
@@ -185,13 +220,6 @@ static void read_sockets(struct hl_resolver *r)
     r->n = 0;
 }
 
-/* What no server has may be in a file behind them. */
-static void find_behind(struct hl_lookup *lookup)
-{
-    if (lookup->behind[0] && find_in_files(lookup, hl_str_from(lookup->behind)))
-        lookup->why = NULL;
-}
-
 /* False: it goes on. */
 static bool has_ended(struct hl_lookup *lookup, uint64_t now_ms)
 {
@@ -207,8 +235,11 @@ static bool has_ended(struct hl_lookup *lookup, uint64_t now_ms)
     memcpy(lookup->addresses, end.addresses, end.n * sizeof(*end.addresses));
     lookup->n = end.n;
     lookup->why = end.why;
-    if (lookup->n == 0)
-        find_behind(lookup);
+    lookup->has_walked = true;
+    lookup->walked = end.n > 0       ? HL_NAME_FOUND
+                     : end.is_absent ? HL_NAME_ABSENT
+                                     : HL_NAME_UNAVAILABLE;
+    go_on(lookup);
     return true;
 }
 

@@ -15,7 +15,7 @@
 
 struct hl_str;
 
-#define HL_LOOKUP_MAX_MS        5000
+#define HL_LOOKUP_MAX_MS        HL_WALK_MAX_MS
 #define HL_LOOKUP_ADDRESSES_MAX HL_QUESTION_ADDRESSES
 
 struct hl_lookup {
@@ -26,9 +26,13 @@ struct hl_lookup {
 
     /* private */
     struct hl_list node;
-    struct hl_walk *walk; /* NULL: it was found in a file, or not at all */
-    char behind[256];     /* the name, where files stand behind the servers; else empty */
-    uint64_t due_ms;      /* monotonic */
+    struct hl_walk *walk; /* NULL: no name server is asked */
+    char name[256];
+    struct hl_name_sources sources;
+    size_t at;       /* in the sources; the one that is asked */
+    bool has_walked; /* then `walked` is what came of it */
+    enum hl_name_status walked;
+    uint64_t due_ms; /* monotonic */
     bool is_under_way;
 };
 

@@ -5,8 +5,8 @@
  * answered is not lost with the other. The first candidate that has addresses is taken; one is passed
  * over when it has none, or when it was waited for as long as there is time (`hold_ms`).
  *
- * What another program does after a time-out is begun earlier here, and counts no earlier than its turn:
- * the next candidate after a tenth of the limit, the next server after a fifth.
+ * What another program does after a time-out is begun earlier here, and counts no earlier than its turn.
+ * How long each thing is waited for is what resolv.conf says, if there is so much time.
  *
  * Thread: its owner's. Not here: sockets and timers (resolver.c), /etc/hosts (resolver.c, hosts.c). */
 #include "dns/walk.h"
@@ -23,6 +23,11 @@
 #define CANDIDATES_MAX (HL_DNS_SEARCH_MAX + 1)
 #define FAMILIES       2
 
+#define NEXT_CANDIDATE_MS 500
+#define NEXT_LANE_MS      1000
+#define HALF_HOLD_MS      2500
+#define LEAST_MS          5000 /* there is time for it, whatever resolv.conf says */
+
 struct candidate {
     char name[NAME_MAX_BYTES + 1];
     bool is_as_is; /* without a domain of the search list */
@@ -33,7 +38,12 @@ struct candidate {
 
 struct hl_walk {
     struct hl_resolv_conf conf;
-    uint64_t until_ms, hold_ms, server_hold_ms, next_candidate_ms, next_lane_ms;
+    uint64_t until_ms;       /* for good */
+    uint64_t hold_ms;        /* a candidate that is not heard of holds up those behind it */
+    uint64_t half_hold_ms;   /* one family of it, the other one that is found */
+    uint64_t server_hold_ms; /* a server, those behind it */
+    uint64_t next_candidate_ms, next_lane_ms;
+    uint64_t again_until_ms; /* servers that are being started are waited for */
     struct hl_lane lanes[HL_LANES_MAX];
     size_t lanes_n, lanes_max;
     size_t first_server;    /* "rotate" */
@@ -96,6 +106,36 @@ static void begin(struct hl_walk *walk, struct candidate *c, uint64_t now_ms)
         c->questions[1].state = HL_QUESTION_EMPTY;
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How long getaddrinfo waits for one candidate that nobody answers for (res_send's send_dg). */
+static uint64_t glibc_ms(const struct hl_resolv_conf *conf)
+{
+    uint64_t seconds = 0;
+    for (size_t i = 0; i < conf->servers_n; i++) {
+        uint64_t one = ((uint64_t)conf->timeout_s << i) / (i > 0 ? conf->servers_n : 1);
+        seconds += one > 0 ? one : 1;
+    }
+    return seconds * 1000 * (conf->attempts > 0 ? conf->attempts : 1);
+}
+
+/* However little time there is, half of it is left for what is found. */
+static void set_times(struct hl_walk *walk, uint64_t now_ms, uint64_t limit_ms)
+{
+    uint64_t most_ms = lesser(limit_ms, HL_WALK_MAX_MS), one_ms = glibc_ms(&walk->conf);
+    walk->next_candidate_ms = lesser(NEXT_CANDIDATE_MS, most_ms / 10);
+    walk->next_lane_ms = lesser(NEXT_LANE_MS, most_ms / 5);
+    walk->half_hold_ms = lesser(HALF_HOLD_MS, most_ms / 2);
+    walk->hold_ms = lesser(one_ms, most_ms / 2);
+    walk->server_hold_ms = lesser(walk->conf.timeout_s * UINT64_C(1000), most_ms / 2);
+    uint64_t all_ms = one_ms + walk->n * walk->next_candidate_ms;
+    walk->until_ms = now_ms + lesser(all_ms > LEAST_MS ? all_ms : LEAST_MS, most_ms);
+    walk->again_until_ms = now_ms + lesser(LEAST_MS, most_ms);
+}
+
 struct hl_walk *hl_walk_new(
     const struct hl_resolv_conf *conf, struct hl_str name, uint64_t now_ms, uint64_t limit_ms)
 {
@@ -105,17 +145,11 @@ struct hl_walk *hl_walk_new(
     walk->conf = *conf;
     for (size_t i = 0; i < conf->search_n; i++)
         walk->conf.search[i].p = walk->conf.text + (conf->search[i].p - conf->text);
-    walk->until_ms = now_ms + limit_ms;
-    walk->hold_ms = limit_ms / 2;
-    walk->server_hold_ms = conf->timeout_s * UINT64_C(1000);
-    if (walk->server_hold_ms > walk->hold_ms)
-        walk->server_hold_ms = walk->hold_ms;
-    walk->next_candidate_ms = limit_ms / 10;
-    walk->next_lane_ms = limit_ms / 5;
+    list_candidates(walk, name);
+    set_times(walk, now_ms, limit_ms);
     /* One server is asked from a second socket, too: some routers answer one question of a socket. */
     walk->lanes_max = conf->servers_n > 1 ? conf->servers_n : 2;
     walk->first_server = conf->rotates ? (size_t)(now_ms % conf->servers_n) : 0;
-    list_candidates(walk, name);
     return walk;
 }
 
@@ -279,7 +313,8 @@ static struct choice choose(struct hl_walk *walk, uint64_t now_ms)
             return (struct choice){.has_begun = true};
         }
         enum standing standing = c->is_begun ? stand(c) : NONE;
-        bool has_waited = is_last || now_ms >= c->begun_ms + walk->hold_ms;
+        uint64_t hold_ms = standing == FOUND_HALF ? walk->half_hold_ms : walk->hold_ms;
+        bool has_waited = is_last || now_ms >= c->begun_ms + hold_ms;
         if (standing == FOUND || (standing == FOUND_HALF && has_waited))
             return (struct choice){.found = c};
         if ((standing == OPEN || standing == FOUND_HALF) && !has_waited) {
@@ -296,7 +331,7 @@ static struct choice choose(struct hl_walk *walk, uint64_t now_ms)
 
 /* ---- its end ---- */
 
-static const char *say_why(const struct hl_walk *walk)
+static void say_why(const struct hl_walk *walk, struct hl_walk_end *end)
 {
     bool has_failed = false, is_silent = false, is_empty = false;
     for (size_t i = 0; i < walk->n * FAMILIES; i++) {
@@ -310,11 +345,11 @@ static const char *say_why(const struct hl_walk *walk)
         is_silent |= state == HL_QUESTION_SILENT || state == HL_QUESTION_OPEN;
         is_empty |= state == HL_QUESTION_EMPTY;
     }
-    if (has_failed)
-        return "dns_failed";
-    if (is_silent)
-        return "dns_failed: no name server answers";
-    return is_empty ? "dns_failed: the name has no address" : "dns_failed: there is no such name";
+    end->is_absent = !has_failed && !is_silent;
+    end->why = has_failed  ? "dns_failed"
+               : is_silent ? "dns_failed: no name server answers"
+               : is_empty  ? "dns_failed: the name has no address"
+                           : "dns_failed: there is no such name";
 }
 
 static enum hl_walk_state conclude(
@@ -323,7 +358,7 @@ static enum hl_walk_state conclude(
     struct hl_ip all[FAMILIES * HL_QUESTION_ADDRESSES];
     size_t n = 0;
     if (!found) {
-        end->why = say_why(walk);
+        say_why(walk, end);
         return HL_WALK_ENDED;
     }
     /* Of a name with very many, some of each family. */
@@ -351,7 +386,7 @@ static bool waits_for_servers(struct hl_walk *walk, uint64_t now_ms)
             return false;
     if (walk->again_ms == 0)
         walk->again_ms = now_ms + walk->next_lane_ms;
-    return walk->lanes_n > 0 && walk->again_ms < walk->until_ms;
+    return walk->lanes_n > 0 && walk->again_ms < walk->again_until_ms;
 }
 
 static void begin_again(struct hl_walk *walk)
@@ -382,6 +417,7 @@ static uint64_t next_due(const struct hl_walk *walk, uint64_t now_ms)
         if (!c->is_begun)
             continue;
         earlier(&due_ms, c->begun_ms + walk->hold_ms, now_ms);
+        earlier(&due_ms, c->begun_ms + walk->half_hold_ms, now_ms);
         if (walk->lanes_n < walk->lanes_max)
             earlier(&due_ms, lane_due_ms(walk, c), now_ms);
         for (size_t k = 0; k < FAMILIES * walk->lanes_n; k++)

@@ -12,9 +12,14 @@ struct hl_walk_end {
     struct hl_ip addresses[HL_QUESTION_ADDRESSES]; /* FOUND: in the order to try them */
     size_t n;
     const char *why; /* ENDED: static */
+    bool is_absent;  /* ENDED: that the name has no address is known */
 };
 
-/* Takes `conf` as it is now. It may last `limit_ms`. NULL: out of memory. */
+/* As long as one may last. */
+#define HL_WALK_MAX_MS 30000
+
+/* Takes `conf` as it is now. Lasts about as long as getaddrinfo would, but `limit_ms` and HL_WALK_MAX_MS at
+ * most. NULL: out of memory. */
 struct hl_walk *hl_walk_new(
     const struct hl_resolv_conf *conf, struct hl_str name, uint64_t now_ms, uint64_t limit_ms);
 void hl_walk_free(struct hl_walk *walk); /* NULL-safe */

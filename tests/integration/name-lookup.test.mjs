@@ -19,7 +19,7 @@ const OPTIONS = 'options timeout:3 attempts:2';
 
 /** resolv.conf: `servers` are DnsServers or addresses; `lines` follow. */
 const resolvConf = (servers, ...lines) =>
-    [...servers.map((one) => `nameserver ${one.address ?? one}`), ...lines, OPTIONS, ''].join('\n');
+    [...servers.map((one) => `nameserver ${one.address ?? one}`), OPTIONS, ...lines, ''].join('\n');
 
 /** Where nobody listens. */
 const DEAD = '127.255.0.53';
@@ -114,6 +114,17 @@ const CASES = [
     ['the other family has an alias that leads nowhere', (one) => (
         one.set('half.test', { A: { answer: HERE, cname: 'real.test' }, AAAA: { answer: [], cname: 'gone.test' } }), ['half.test', [one]])],
     ['the second server is reached by IPv6', (one, two, six) => (six?.set('six.test', HERE), ['six.test', [DEAD, six ?? one]])],
+    ['the answer comes in the second try', (one) => (
+        one.set('second.test', { A: { answer: HERE, after: 7000 }, AAAA: { answer: [], after: 7000 } }), ['second.test', [one], 'options timeout:5'])],
+    ['the only answer comes by TCP, and late', (one) => (
+        one.set('tcplate.test', { A: { answer: HERE, isByTcp: true, after: 6000 }, AAAA: { answer: [], isByTcp: true, after: 6000 } }),
+        ['tcplate.test', [one], 'options use-vc'])],
+    ['the first server is very slow, and the second knows less', (one, two) => (
+        one.set('veryslow.test', { A: { answer: HERE, after: 4000 }, AAAA: { answer: [], after: 4000 } }), two.set('veryslow.test', 'NXDOMAIN'),
+        ['veryslow.test', [one, two], 'options timeout:8'])],
+    ['a search domain is very slow, and comes first', (one) => (
+        one.set('a.b11.test.slow11.test', { A: { answer: HERE, after: 4000 }, AAAA: { answer: [], after: 4000 } }), one.set('a.b11.test', ['127.0.0.4']),
+        ['a.b11.test', [one], 'search slow11.test', 'options ndots:5 timeout:8'])],
     ['nobody knows it', (one, two) => ['nowhere.test', [one, two], 'search x.test']],
     ['nobody answers for it', (one) => (one.set('mute3.test', 'SILENCE'), ['mute3.test', [one]])],
     ['every server fails', (one, two) => (
@@ -173,6 +184,46 @@ test('what getaddrinfo finds is found, whatever name servers and resolv.conf do'
         const [expected, attempt] = [await found, await attemptOf(s.sidecar, id)];
         const isGood = expected.size === 0 || (attempt.address && expected.has(hostOf(attempt.address)));
         if (!isGood) wrong.push(`${what}: ${[...expected]} is found, but ${attempt.address ?? attempt.error}`);
+    }
+    assert.deepEqual(wrong, []);
+});
+
+/** Lines of nsswitch.conf; of each name it is looked for in hosts and asked of a server, as `NAMES` has it. */
+const LINES = [
+    'hosts: files dns', 'hosts: dns files', 'hosts: files', 'hosts: dns', 'hosts:dns[!UNAVAIL=return]files', 'hosts: dns [!UNAVAIL=return] files',
+    'hosts: dns [NOTFOUND=return] files', 'hosts: dns [ NotFound = RETURN ] files', 'hosts: dns [UNAVAIL=return] files',
+    'hosts: dns [TRYAGAIN=return] files', 'hosts: files [NOTFOUND=return] dns', 'hosts: files [!SUCCESS=return] dns', 'hosts: files [SUCCESS=continue] dns',
+    'hosts: files [SUCCESS=continue NOTFOUND=return] dns', 'hosts: nothing [UNAVAIL=return] files dns', 'hosts: nothing [NOTFOUND=return] dns files',
+    'hosts: resolve [!UNAVAIL=return] files dns', 'hosts: files nothing [!UNAVAIL=return] dns',
+    '  hosts: dns', 'hosts dns', 'networks: dns\n', 'hosts: files\nhosts: dns', '',
+];
+/** Where a name is in hosts, and what the server says of it. */
+const NOBODY = '127.0.0.4'; // listens there
+const NAMES = [[null, HERE], [HERE[0], 'NXDOMAIN'], [HERE[0], 'SERVFAIL'], [HERE[0], [NOBODY]], [HERE[0], []]];
+
+test('sources of names are asked in the order and on the terms of nsswitch.conf', { limit: 120_000 }, async (t) => {
+    const s = await open(t);
+    if (!s) return;
+    const [cases, resolv] = [[], resolvConf([s.dns], 'options timeout:1 attempts:1')];
+    await s.dns.write(resolv);
+    for (const [i, line] of LINES.entries()) {
+        const names = NAMES.map((_, k) => `n${k}.line${i}.test`);
+        const hosts = NAMES.map(([address], k) => (address ? `${address} ${names[k]}\n` : '')).join('');
+        const files = { nsswitch: `${line}\n`, hosts };
+        await s.dns.order(files);
+        for (const [k, [, answer]] of NAMES.entries()) {
+            s.dns.set(names[k], answer);
+            const { id } = await s.call(RUN, { query: { webhookEndpoint: `http://${names[k]}:${s.port}/` } });
+            cases.push({ what: `${line}: ${JSON.stringify(NAMES[k])}`, id, found: DnsServer.getaddrinfo(t, resolv, names[k], files) });
+        }
+        for (const { id } of cases.slice(-NAMES.length)) await attemptOf(s.sidecar, id);
+    }
+    const wrong = [];
+    for (const { what, id, found } of cases) {
+        const [expected, attempt] = [[...(await found)], await attemptOf(s.sidecar, id)];
+        const here = attempt.address ? [hostOf(attempt.address)] : /^connect_failed/.test(attempt.error) ? [NOBODY] : [];
+        const isGood = here.length ? expected.includes(here[0]) : expected.length === 0;
+        if (!isGood) wrong.push(`${what}: getaddrinfo finds ${expected}, but ${here} ${attempt.error ?? ''}`);
     }
     assert.deepEqual(wrong, []);
 });

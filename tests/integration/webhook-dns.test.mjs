@@ -132,7 +132,7 @@ test('what no server has is found in /etc/hosts, where nsswitch.conf names the f
     if (!s) return;
     s.dns.set('*', 'NXDOMAIN');
     s.dns.set('both.test', ['127.0.0.2']);
-    await s.dns.putBehind('127.0.0.2 inside.test\n127.0.0.1 both.test blocked.test\n');
+    await s.dns.order({ nsswitch: 'hosts: dns files\n', hosts: '127.0.0.2 inside.test\n127.0.0.1 both.test blocked.test\n' });
     for (const name of ['inside', 'both']) {
         await s.send(`${name}.test`, `/${name}`);
         await s.delivered(s.good, `/${name}`);

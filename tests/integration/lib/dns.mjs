@@ -42,6 +42,7 @@ export class DnsServer {
     #answers = new Map();
     #asked = new Map();
     #surroundings;
+    #isOpen = false;
 
     address;
 
@@ -72,9 +73,9 @@ export class DnsServer {
         return dns;
     }
 
-    /** What getaddrinfo finds with that resolv.conf, in surroundings of its own: a set of addresses. */
-    static async getaddrinfo(t, resolvConf, name) {
-        const { prefix } = await surround(t, resolvConf);
+    /** What getaddrinfo finds with that resolv.conf (nsswitch.conf, hosts), in surroundings of its own: a set of addresses. */
+    static async getaddrinfo(t, resolvConf, name, files = {}) {
+        const { prefix } = await surround(t, resolvConf, files);
         const [program, ...args] = [...prefix, 'getent', 'ahosts', name];
         const { stdout } = await promisify(execFile)(program, args).catch(() => ({ stdout: '' }));
         return new Set(stdout.split('\n').filter(Boolean).map((line) => line.split(/\s/)[0]));
@@ -103,10 +104,10 @@ export class DnsServer {
         await writeFile(this.#surroundings.resolv, resolvConf);
     }
 
-    /** From now on the surroundings' /etc/hosts is that, and is asked behind the servers. */
-    async putBehind(hosts) {
+    /** From now on the surroundings' nsswitch.conf and hosts are that. */
+    async order({ nsswitch, hosts }) {
         await writeFile(this.#surroundings.hosts, hosts);
-        await writeFile(this.#surroundings.nsswitch, 'hosts: dns files\n');
+        await writeFile(this.#surroundings.nsswitch, nsswitch);
     }
 
     /** How often the name was looked up. */
@@ -130,10 +131,10 @@ export class DnsServer {
         await once(this.#socket, 'listening');
         streams.listen(53, this.address);
         await once(streams, 'listening');
-        let isOpen = true;
+        this.#isOpen = true;
         atEnd(t, () => {
-            if (isOpen) this.#socket.close();
-            isOpen = false;
+            if (this.#isOpen) this.#socket.close();
+            this.#isOpen = false;
             streams.close();
             for (const socket of sockets) socket.destroy();
         });
@@ -180,7 +181,7 @@ export class DnsServer {
             [10, 0],
         ])
             head.writeUInt16BE(n, offset);
-        setTimeout(() => send(Buffer.concat([head, question, ...records])), after ?? 0);
+        setTimeout(() => this.#isOpen && send(Buffer.concat([head, question, ...records])), after ?? 0);
     }
 
     #next(name, type) {
@@ -235,14 +236,14 @@ function bytesOfIPv6(address) {
 const nameserver = (address, options = 'timeout:2 attempts:2') =>
     `nameserver ${address}\noptions ${options}\n`;
 
-async function surround(t, content) {
+async function surround(t, content, files = {}) {
     const directory = await temporaryDirectory(t);
     const resolv = join(directory, 'resolv.conf');
     const nsswitch = join(directory, 'nsswitch.conf');
     await writeFile(resolv, content, { mode: 0o644 });
     const hosts = join(directory, 'hosts');
-    await writeFile(nsswitch, 'hosts: dns\n', { mode: 0o644 });
-    await writeFile(hosts, '', { mode: 0o644 });
+    await writeFile(nsswitch, files.nsswitch ?? 'hosts: dns\n', { mode: 0o644 });
+    await writeFile(hosts, files.hosts ?? '', { mode: 0o644 });
     const prefix = ['unshare', '--mount', 'sh', '-c', MOUNTS, 'sh', resolv, nsswitch, hosts];
     await promisify(execFile)(prefix[0], [...prefix.slice(1), 'true']);
     return { resolv, nsswitch, hosts, prefix, command: [...prefix, BINARY] };

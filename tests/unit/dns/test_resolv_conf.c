@@ -74,22 +74,41 @@ Test(resolv_conf, options_add_up_and_unknown_ones_are_passed_over)
     cr_expect_eq(conf.ndots, 0, "RES_OPTIONS comes last");
 }
 
-Test(resolv_conf, nsswitch_says_whether_files_and_servers_are_asked_and_in_which_order)
+/* "f" files, "d" servers, "m" a module; behind each the statuses that end it: Found, Absent, Unavailable,
+ * Troubled. */
+static void write_sources(char *out)
+{
+    for (size_t i = 0; i < conf.sources.n; i++) {
+        const struct hl_name_source *source = &conf.sources.of[i];
+        *out++ = "fdm"[source->kind];
+        for (size_t k = 0; k < HL_NAME_STATUSES; k++)
+            if (source->ends[k])
+                *out++ = "FAUT"[k];
+    }
+    *out = '\0';
+}
+
+Test(resolv_conf, nsswitch_says_who_is_asked_in_which_order_and_what_ends_it)
 {
     static const struct {
-        const char *text;
-        bool has_files, has_dns, is_dns_first;
-    } cases[] = {{"hosts: files dns\n", true, true, false},
-        {"passwd: files\nhosts:dns [!UNAVAIL=return] files # x", true, true, true},
-        {"hosts: mymachines resolve files myhostname", true, true, true},
-        {"hosts: files", true, false, false}, {"hosts: dns", false, true, true},
-        {"#hosts: dns\n", true, true, false}, {"hosts: myhostname\n", true, true, false}};
+        const char *text, *sources;
+        bool has_resolved;
+    } cases[] = {{"hosts: files dns\n", "fFdF", false},
+        {"passwd: files\nhosts:dns [!UNAVAIL=return] files # x", "dFATfF", false},
+        {"hosts: dns [notfound=RETURN tryagain = Return]files", "dFATfF", false},
+        {"hosts: dns [SUCCESS=continue !NOTFOUND=merge] files", "dfF", false},
+        {"hosts: mymachines resolve [!UNAVAIL=return] files dns", "mFmFATfFdF", false},
+        {"hosts: resolve [!UNAVAIL=return] files dns", "fFdFATfFdF", true},
+        {"hosts: files", "fF", false}, {"hosts: dns", "dF", false}, {"#hosts: dns\n", "", false},
+        {"hosts: myhostname\n", "", false}, {"hosts: dns [UNAVAIL", "", false},
+        {"hosts: dns [WHAT=return] files", "", false}, {"hosts: [NOTFOUND=return] dns", "", false},
+        {"hostsx: dns", "", false}, {" hosts dns", "dF", false}};
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
-        conf = (struct hl_resolv_conf){.has_files = true, .has_dns = true};
+        char is[128];
+        conf = (struct hl_resolv_conf){.has_resolved = cases[i].has_resolved};
         hl_resolv_conf_take_switch(&conf, hl_str_from(cases[i].text));
-        cr_expect(conf.has_files == cases[i].has_files && conf.has_dns == cases[i].has_dns &&
-                      conf.is_dns_first == cases[i].is_dns_first,
-            "%s", cases[i].text);
+        write_sources(is);
+        cr_expect_str_eq(is, cases[i].sources, "%s: %s", cases[i].text, is);
     }
 }
 
