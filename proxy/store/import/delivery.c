@@ -13,19 +13,6 @@
 #include "store/postgres/statement.h"
 #include "store/sqlite/database.h"
 
-static const char read_deliveries[] =
-    "SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,"
-    " delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.is_leased,"
-    " delivery.created_ms, delivery.done_ms, delivery.due_ms, failing.since_ms FROM delivery"
-    " LEFT JOIN failing ON failing.lane = delivery.lane JOIN run ON run.run_id = delivery.run_id "
-    "JOIN app ON app.app_id = run.app_id"
-    " JOIN result ON result.number = run.number WHERE delivery.delivery_id > ?"
-    " AND length(delivery.delivery_id) = 16 ORDER BY delivery.delivery_id";
-
-static const char read_attempts[] =
-    "SELECT round, n, started_ms, ended_ms, verdict, http_status, error, report FROM attempt"
-    " WHERE delivery_id = ? ORDER BY round, n";
-
 /* A URL that nobody can open leaves nothing to wait for. Lanes are named anew. */
 static const char write_deliveries[] =
     "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[],"
@@ -165,15 +152,14 @@ static void add_attempt(
 }
 
 static enum hl_err take_attempts(
-    struct hl_passage *p, sqlite3_stmt *attempts, const struct hl_id *delivery_id)
+    struct hl_passage *p, struct hl_sql_args *attempts, const struct hl_id *delivery_id)
 {
-    struct hl_sql_args args = {.st = attempts};
     struct hl_sql_row row;
     enum hl_err err;
-    hl_sql_bind_id(&args, delivery_id);
-    while (!(err = hl_import_source_step(p->db, attempts, &row, p->why, p->why_len)))
+    hl_sql_bind_id(attempts, HL_READ_P_DELIVERY_ID, delivery_id);
+    while (!(err = hl_import_source_step(p->db, attempts->st, &row, p->why, p->why_len)))
         add_attempt(p, delivery_id, &row);
-    sqlite3_reset(attempts);
+    sqlite3_reset(attempts->st);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
@@ -205,7 +191,7 @@ static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
     return HL_OK;
 }
 
-static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, sqlite3_stmt *attempts)
+static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, struct hl_sql_args *attempts)
 {
     struct hl_sql_row row;
     struct delivery d = {.id = p->after};
@@ -225,18 +211,20 @@ static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, sqlite3_stmt
 
 enum hl_err hl_import_deliveries(struct hl_passage *p)
 {
-    sqlite3_stmt *st = hl_import_source_prepare(p->db, read_deliveries, p->why, p->why_len);
-    sqlite3_stmt *attempts = hl_import_source_prepare(p->db, read_attempts, p->why, p->why_len);
-    struct hl_sql_args args = {.st = st};
+    struct hl_sql_args args, attempts;
+    sqlite3_stmt *st =
+        hl_import_source_prepare(p->db, HL_READ_DELIVERIES, &args, p->why, p->why_len);
+    sqlite3_stmt *of_one =
+        hl_import_source_prepare(p->db, HL_READ_ATTEMPTS, &attempts, p->why, p->why_len);
     struct hl_id after = p->after;
     static const struct hl_id none;
-    enum hl_err err = st && attempts ? HL_OK : HL_ERR_IO;
+    enum hl_err err = st && of_one ? HL_OK : HL_ERR_IO;
     if (!err) {
-        hl_sql_bind_id(&args, &after);
-        err = take_all(p, st, attempts);
+        hl_sql_bind_id(&args, HL_READ_P_AFTER, &after);
+        err = take_all(p, st, &attempts);
     }
     sqlite3_finalize(st);
-    sqlite3_finalize(attempts);
+    sqlite3_finalize(of_one);
     if (!err)
         err = hl_passage_begin(p);
     return err ? err : hl_passage_commit(p, HL_IMPORT_MINUTES, &none);

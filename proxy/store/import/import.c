@@ -40,10 +40,8 @@ static enum hl_err prepare_schema(struct hl_passage *p, const struct hl_config *
 static enum hl_err read_span(struct hl_passage *p, struct hl_id *first, struct hl_id *last)
 {
     struct hl_sql_row row;
-    sqlite3_stmt *st = hl_import_source_prepare(p->db,
-        "SELECT min(low), max(high) FROM (SELECT min(run_id) AS low, max(run_id) AS high FROM run"
-        " UNION ALL SELECT min(delivery_id), max(delivery_id) FROM delivery)",
-        p->why, p->why_len);
+    struct hl_sql_args args;
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, HL_READ_SPAN, &args, p->why, p->why_len);
     if (!st)
         return HL_ERR_IO;
     enum hl_err err = hl_import_source_step(p->db, st, &row, p->why, p->why_len);

@@ -20,25 +20,6 @@
 #include "store/postgres/schema.h"
 #include "store/sqlite/database.h"
 
-static const char read_runs[] =
-    "SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,"
-    " run.started_ms, run.attempt, run.epoch, run.is_cancel_wished, run.method, run.path,"
-    " coalesce(run.request_size, -1), ticket.number IS NOT NULL, coalesce(ticket.head, "
-    "request.head),"
-    " coalesce(ticket.body_where, request.body_where), coalesce(ticket.body_size, "
-    "request.body_size),"
-    " coalesce(ticket.body_sha256, request.body_sha256), coalesce(ticket.body_file,"
-    " request.body_file), coalesce(ticket.body_bytes, request.body_bytes), ticket.timeout_ms,"
-    " ticket.start_by_ms, run.priority, run.turn_subject, run.turn, run.identity, run.max_attempts,"
-    " run.attempt_log, run.rerun_of, run_log.lines, webhook.url,"
-    " webhook.secret, webhook.traceparent, result.state, " HL_SQL_RESULT " FROM run"
-    " LEFT JOIN app ON app.app_id = run.app_id LEFT JOIN ticket ON ticket.number = run.number"
-    " LEFT JOIN request ON request.number = run.number"
-    " LEFT JOIN run_log ON run_log.run_id = run.run_id"
-    " LEFT JOIN webhook ON webhook.run_id = run.run_id"
-    " LEFT JOIN result ON result.number = run.number"
-    " WHERE run.run_id > ? AND length(run.run_id) = 16 ORDER BY run.run_id";
-
 static const char write_runs[] =
     "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[],"
     " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
@@ -371,14 +352,14 @@ enum hl_err hl_import_runs(struct hl_passage *p)
 {
     static const struct hl_id none;
     struct hl_import_files files;
-    sqlite3_stmt *st = hl_import_source_prepare(p->db, read_runs, p->why, p->why_len);
-    struct hl_sql_args args = {.st = st};
+    struct hl_sql_args args;
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, HL_READ_RUNS, &args, p->why, p->why_len);
     struct hl_id after = p->after;
     enum hl_err err = hl_import_files_init(&files);
     if (!err && !st)
         err = HL_ERR_IO;
     if (!err) {
-        hl_sql_bind_id(&args, &after);
+        hl_sql_bind_id(&args, HL_READ_P_AFTER, &after);
         err = take_all(p, &files, st);
     }
     sqlite3_finalize(st);

@@ -105,7 +105,8 @@ enum hl_err hl_import_signing_key(struct hl_passage *p)
 
 /* How one kind of them goes over. */
 struct kind {
-    const char *read, *write; /* write: answers how many are new */
+    enum hl_import_read read;
+    const char *write; /* answers how many are new */
     void (*add)(struct hl_passage *p, struct hl_sql_row *row);
 };
 
@@ -144,10 +145,12 @@ static enum hl_err send_all(
 /* Twice is as good as once: no place in between is noted. */
 static enum hl_err carry(struct hl_passage *p, const struct kind *kind, uint64_t *count)
 {
-    sqlite3_stmt *st = hl_import_source_prepare(p->db, kind->read, p->why, p->why_len);
+    struct hl_sql_args args;
+    sqlite3_stmt *st = hl_import_source_prepare(p->db, kind->read, &args, p->why, p->why_len);
     if (!st)
         return HL_ERR_IO;
-    sqlite3_bind_int64(st, 1, p->now_ms);
+    if (hl_sql_takes(&args, HL_READ_P_NOW_MS))
+        hl_sql_bind_int(&args, HL_READ_P_NOW_MS, p->now_ms);
     enum hl_err err = send_all(p, kind, st, count);
     sqlite3_finalize(st);
     if (!err)
@@ -167,8 +170,7 @@ static void add_account(struct hl_passage *p, struct hl_sql_row *row)
         hl_pg_columns_int(rows, hl_sql_int(row));
 }
 
-static const struct kind accounts = {
-    .read = "SELECT " HL_ACCOUNT_COLUMNS " FROM account WHERE ? > 0 AND length(account_id) = 16",
+static const struct kind accounts = {.read = HL_READ_ACCOUNTS,
     .write = "WITH added AS (INSERT INTO ~.account (account_id, project, name, role, created_ms,"
              " expires_ms, revoked_ms, last_used_ms, " HL_PG_LIMITS
              ") SELECT * FROM unnest($1::uuid[], $2::text[],"
@@ -199,10 +201,7 @@ static void add_key(struct hl_passage *p, struct hl_sql_row *row)
     hl_pg_columns_int(rows, hl_sql_int(row));
 }
 
-static const struct kind keys = {
-    .read = "SELECT app.project, app.name, idem.subject, idem.key, idem.run_id, idem.fingerprint,"
-            " idem.expires_ms FROM idem JOIN app ON app.app_id = idem.app_id"
-            " WHERE idem.expires_ms > ? AND length(idem.run_id) = 16",
+static const struct kind keys = {.read = HL_READ_KEYS,
     .write = "WITH added AS (INSERT INTO ~.idem (project, app, subject, key, run_id, fingerprint,"
              " expires_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[],"
              " $5::uuid[], $6::bytea[], $7::bigint[]) ON CONFLICT DO NOTHING RETURNING run_id)"
@@ -257,9 +256,7 @@ static void add_minute(struct hl_passage *p, struct hl_sql_row *row)
     hl_buf_fini(&text);
 }
 
-static const struct kind minutes = {
-    .read = "SELECT app.project, app.name, tally.minute, tally.counts FROM tally"
-            " JOIN app ON app.app_id = tally.app_id WHERE ? > 0",
+static const struct kind minutes = {.read = HL_READ_MINUTES,
     .write = "WITH added AS (INSERT INTO ~.tally (project, app, minute, counts, node_id)"
              " SELECT project, app, minute, counts::bigint[], node_id FROM unnest($1::text[],"
              " $2::text[], $3::bigint[], $4::text[], $5::uuid[])"
@@ -272,8 +269,9 @@ static enum hl_err carry_since(struct hl_passage *p)
 {
     struct hl_sql_row row;
     char sql[300];
-    sqlite3_stmt *st = hl_import_source_prepare(
-        p->db, "SELECT v FROM meta WHERE k = 'counted_ms'", p->why, p->why_len);
+    struct hl_sql_args args;
+    sqlite3_stmt *st =
+        hl_import_source_prepare(p->db, HL_READ_COUNTED_SINCE, &args, p->why, p->why_len);
     if (!st)
         return HL_ERR_IO;
     enum hl_err err = hl_import_source_step(p->db, st, &row, p->why, p->why_len);

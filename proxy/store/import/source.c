@@ -115,11 +115,20 @@ static enum hl_err find_key(
     return HL_ERR_DENIED;
 }
 
+static sqlite3_stmt *prepare(struct hl_database *db, const char *sql, char *why, size_t why_len)
+{
+    sqlite3_stmt *st = NULL;
+    if (sqlite3_prepare_v2(db->db, sql, -1, &st, NULL) != SQLITE_OK)
+        snprintf(why, why_len, "DATA_DIR: cannot read the store in %s: %s", db->dir.path,
+            sqlite3_errmsg(db->db));
+    return st;
+}
+
 static enum hl_err read_signing_key(struct hl_database *db, char *why, size_t why_len)
 {
     static const enum hl_sql wanted[] = {HL_SQL_META_GET, HL_SQL_RUN_NEWEST, HL_SQL_ACCOUNT_ANY};
     for (size_t i = 0; i < HL_ARRAY_LEN(wanted); i++) {
-        db->st[wanted[i]] = hl_import_source_prepare(db, hl_sql_text(wanted[i]), why, why_len);
+        db->st[wanted[i]] = prepare(db, hl_sql_statements[wanted[i]].text, why, why_len);
         if (!db->st[wanted[i]])
             return HL_ERR_IO;
     }
@@ -166,13 +175,11 @@ enum hl_err hl_import_source_open(struct hl_database **out, const char *path,
 
 /* ---- reading ---- */
 
-sqlite3_stmt *hl_import_source_prepare(
-    struct hl_database *db, const char *sql, char *why, size_t why_len)
+sqlite3_stmt *hl_import_source_prepare(struct hl_database *db, enum hl_import_read which,
+    struct hl_sql_args *args, char *why, size_t why_len)
 {
-    sqlite3_stmt *st = NULL;
-    if (sqlite3_prepare_v2(db->db, sql, -1, &st, NULL) != SQLITE_OK)
-        snprintf(why, why_len, "DATA_DIR: cannot read the store in %s: %s", db->dir.path,
-            sqlite3_errmsg(db->db));
+    sqlite3_stmt *st = prepare(db, hl_import_read_statements[which].text, why, why_len);
+    *args = hl_sql_args_begin(st, &hl_import_read_statements[which], NULL);
     return st;
 }
 

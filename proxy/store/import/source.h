@@ -7,9 +7,11 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "store/import/read.h"
 
 struct hl_database;
 struct hl_shared_keys;
+struct hl_sql_args;
 struct hl_sql_row;
 
 /* Locked, looked through, with its key, its signing key read. `keys`: what may have been its key where
@@ -18,9 +20,10 @@ struct hl_sql_row;
 HL_MUST_CHECK enum hl_err hl_import_source_open(struct hl_database **out, const char *path,
     const struct hl_shared_keys *keys, char *why, size_t why_len);
 
-/* A statement of the reader's own; NULL, with the reason in `why`, if it cannot be made. */
-sqlite3_stmt *hl_import_source_prepare(
-    struct hl_database *db, const char *sql, char *why, size_t why_len);
+/* A statement of import/sql/read.sql, whose parameters are to be bound; NULL, with the reason in `why`, if it cannot be
+ * made. */
+sqlite3_stmt *hl_import_source_prepare(struct hl_database *db, enum hl_import_read which,
+    struct hl_sql_args *args, char *why, size_t why_len);
 /* OK: a row; NOT_FOUND: no more. */
 HL_MUST_CHECK enum hl_err hl_import_source_step(
     struct hl_database *db, sqlite3_stmt *st, struct hl_sql_row *row, char *why, size_t why_len);

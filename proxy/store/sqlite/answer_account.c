@@ -22,10 +22,10 @@ enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
         return HL_ERR_NOMEM;
-    hl_sql_bind_id(&args, &before);
-    hl_sql_bind_int(&args, l->limit + 1);
+    hl_sql_bind_id(&args, HL_ASK_P_BEFORE, &before);
+    hl_sql_bind_int(&args, HL_ASK_P_MAX, l->limit + 1);
     if (l->project[0])
-        hl_sql_bind_text(&args, hl_str_from(l->project));
+        hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(l->project));
     while (!(err = hl_reading_row(r, which, &row))) {
         if (l->count == l->limit) {
             l->has_more = true;
@@ -48,8 +48,8 @@ enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps
         return HL_ERR_NOMEM;
     struct hl_sql_args args = hl_reading_bind(r, which);
     if (*l->project)
-        hl_sql_bind_text(&args, hl_str_from(l->project));
-    hl_sql_bind_int(&args, HL_LIST_MAX);
+        hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_LIST_MAX);
     while (!(err = hl_reading_row(r, which, &row)))
         hl_str_put_cut(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;

@@ -22,7 +22,7 @@ static enum hl_err ask_delivery(
     char destination[HL_DESTINATION_MAX];
     struct hl_sql_row from;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_DELIVERY);
-    hl_sql_bind_id(&args, id);
+    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_DELIVERY, &from);
     if (err)
         return err;
@@ -71,7 +71,7 @@ static enum hl_err count_attempts(struct hl_reading *r, struct hl_delivery_row *
     if (row->n_attempts < HL_ATTEMPTS_SHOWN)
         return HL_OK;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPT_COUNT);
-    hl_sql_bind_id(&args, &row->delivery_id);
+    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_ATTEMPT_COUNT, &from);
     if (err)
         return err;
@@ -88,9 +88,9 @@ static enum hl_err ask_attempts(
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPTS);
     size_t cap = 0;
     enum hl_err err;
-    hl_sql_bind_id(&args, &row->delivery_id);
-    hl_sql_bind_int(&args, HL_ATTEMPTS_SHOWN);
-    hl_sql_bind_int(&args, with_reports);
+    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
+    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_ATTEMPTS_SHOWN);
+    hl_sql_bind_int(&args, HL_ASK_P_WITH_REPORTS, with_reports);
     while (!(err = hl_reading_row(r, HL_ASK_ATTEMPTS, &from))) {
         if (row->n_attempts == cap) {
             cap = cap ? 2 * cap : 4;
@@ -131,7 +131,7 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     enum hl_err err = HL_OK;
     for (int state = HL_DELIVERY_PENDING; state <= HL_DELIVERY_DEAD && !err; state++)
         if (l->state < 0 || l->state == state)
-            err = hl_merge_add(m, app_id, state, 0);
+            err = hl_merge_add(m, app_id, false, state);
     return err;
 }
 
@@ -149,7 +149,7 @@ static enum hl_err is_searched(
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LAST_STATUS);
-    hl_sql_bind_id(&args, id);
+    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_LAST_STATUS, &row);
     *fits = !err && hl_status_range_fits(status, (uint16_t)hl_sql_int(&row));
     if (!err)
@@ -231,8 +231,8 @@ enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_lis
                   : HL_ASK_DELIVERY_IDS,
         &before, &from, walks ? SEARCH_PIECE : l->limit + 1);
     merge.run_id = l->run_id;
-    merge.lane = of_lane ? &lane : NULL;
-    enum hl_err err = of_run ? hl_merge_add(&merge, 0, 0, 0)
+    merge.lane = lane;
+    enum hl_err err = of_run ? hl_merge_add(&merge, 0, false, 0)
                              : hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
     err = err ? err : fill(r, l, &merge);
     hl_merge_fini(&merge);

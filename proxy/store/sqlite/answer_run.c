@@ -71,8 +71,8 @@ static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, boo
     struct hl_sql_row from;
     struct hl_str bytes;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_int(&args, with_body);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, run_id);
+    hl_sql_bind_int(&args, HL_ASK_P_WITH_BODY, with_body);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN, &from);
     if (err)
         return err;
@@ -92,7 +92,7 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_LOG);
-    hl_sql_bind_id(&args, &g->run_id);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_LOG, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -106,7 +106,7 @@ static enum hl_err ask_inline_range(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_NUMBER);
-    hl_sql_bind_id(&args, &g->run_id);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_NUMBER, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -155,7 +155,7 @@ static enum hl_err ask_webhook(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_WEBHOOK);
-    hl_sql_bind_id(&args, &g->run_id);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_WEBHOOK, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -176,8 +176,8 @@ static enum hl_err ask_request(struct hl_reading *r, struct hl_get_run *g)
     struct hl_sql_row row;
     struct hl_str bytes;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_REQUEST);
-    hl_sql_bind_id(&args, &g->run_id);
-    hl_sql_bind_int(&args, is_whole);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
+    hl_sql_bind_int(&args, HL_ASK_P_WITH_BODY, is_whole);
     enum hl_err err = hl_reading_row(r, HL_ASK_REQUEST, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -217,10 +217,10 @@ static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
         enum hl_ask which = is_own ? HL_ASK_BEFORE : HL_ASK_WAITING;
         struct hl_sql_args args = hl_reading_bind(r, which);
         if (is_own)
-            hl_sql_bind_id(&args, &g->run_id);
+            hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
         else
-            hl_sql_bind_int(&args, class);
-        hl_sql_bind_int(&args, HL_PLACE_LOOKS);
+            hl_sql_bind_int(&args, HL_ASK_P_CLASS, class);
+        hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_PLACE_LOOKS);
         err = ask_count(r, which, &waiting[class]);
     }
     if (err)
@@ -286,7 +286,7 @@ static enum hl_err is_searched(
     if (!*fits || !hl_run_search_reads(s))
         return HL_OK;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
-    hl_sql_bind_id(&args, id);
+    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_SEARCHED, &row);
     if (err)
         return err;
@@ -412,9 +412,9 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
     if (l->is_async == 0)
         return HL_OK;
     struct hl_sql_args args = hl_reading_bind(r, HL_ASK_QUEUE);
-    hl_sql_bind_int(&args, ticket);
-    hl_sql_bind_text(&args, hl_str_from(l->project));
-    hl_sql_bind_text(&args, hl_str_from(l->app));
+    hl_sql_bind_int(&args, HL_ASK_P_BEFORE, ticket);
+    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+    hl_sql_bind_text(&args, HL_ASK_P_APP, hl_str_from(l->app));
     enum hl_err err = HL_OK;
     for (int looks = 0; !err; looks++) {
         struct hl_id id;

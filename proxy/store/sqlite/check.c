@@ -97,7 +97,8 @@ static int connect_unseen(struct hl_database *db, const char *path)
 
 static bool prepare(struct hl_database *db, enum hl_sql which)
 {
-    return sqlite3_prepare_v2(db->db, hl_sql_text(which), -1, &db->st[which], NULL) == SQLITE_OK;
+    return sqlite3_prepare_v2(db->db, hl_sql_statements[which].text, -1, &db->st[which], NULL) ==
+           SQLITE_OK;
 }
 
 /* A schema from before there were accounts has no tokens that a key could be missed for. */

@@ -188,7 +188,8 @@ enum hl_err hl_connection_prepare(
 {
     for (int i = 0; i < HL_SQL_COUNT; i++) {
         int rc = sqlite3_prepare_v3(
-            db->db, hl_sql_text(i), -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
+            db->db, hl_sql_statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, &db->st[i], NULL);
+        (void)hl_database_bind(db, (enum hl_sql)i);
         if (rc != SQLITE_OK)
             return hl_sqlite_explain(db, rc, path, why, why_len);
     }

@@ -6,11 +6,12 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/log.h"
 
 struct hl_sql_args hl_database_bind(struct hl_database *db, enum hl_sql which)
 {
-    return (struct hl_sql_args){.st = db->st[which]};
+    return hl_sql_args_begin(db->st[which], &hl_sql_statements[which], &db->unbound[which]);
 }
 
 /* SQLite's message names tables and columns, never values. That the volume is full is the engine's
@@ -21,12 +22,13 @@ static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)
     if (err != HL_ERR_FULL)
         HL_LOG(ERROR, "store: the database refused a statement",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)), HL_LOG_INT("code", rc),
-            HL_LOG_TEXT("statement", hl_sql_text(which)));
+            HL_LOG_TEXT("statement", hl_sql_statements[which].name));
     return err ? err : HL_ERR_IO;
 }
 
 enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 {
+    HL_ASSERT(db->unbound[which] == 0);
     int rc = sqlite3_step(db->st[which]);
     enum hl_err err = rc == SQLITE_DONE ? HL_OK : failed(db, which, rc);
     hl_database_done(db, which);
@@ -35,6 +37,7 @@ enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 
 enum hl_err hl_database_row(struct hl_database *db, enum hl_sql which, struct hl_sql_row *row)
 {
+    HL_ASSERT(db->unbound[which] == 0);
     int rc = sqlite3_step(db->st[which]);
     *row = (struct hl_sql_row){.st = db->st[which]};
     if (rc == SQLITE_ROW)

@@ -13,9 +13,9 @@ enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_END);
-    hl_sql_bind_id(&args, id);
-    hl_sql_bind_int(&args, state);
-    hl_sql_bind_int(&args, now_ms);
+    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(&args, HL_SQL_P_STATE, state);
+    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
     return hl_database_run(db, HL_SQL_DELIVERY_END);
 }
 
@@ -24,7 +24,7 @@ static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, 
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);
-    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
     enum hl_err err = hl_database_row(db, HL_SQL_WEBHOOK_LANE, &row);
     *lane = err ? 0 : (uint64_t)hl_sql_int(&row);
     if (!err)
@@ -43,12 +43,12 @@ enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *r
         return err;
     struct hl_id id = hl_id_next(&db->ids, now_ms);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
-    hl_sql_bind_id(&args, &id);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_int(&args, run->app_id);
-    hl_sql_bind_int(&args, (int64_t)lane);
-    hl_sql_bind_int(&args, db->webhook_attempts);
-    hl_sql_bind_int(&args, now_ms);
+    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &id);
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, run->app_id);
+    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_int(&args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
+    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
     if (err || !is_lost)
         return err ? err : hl_lanes_add_expected(&db->base.backlog->lanes, lane);
@@ -63,7 +63,7 @@ enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_FIND);
-    hl_sql_bind_id(&args, id);
+    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_FIND, &row);
     if (err)
         return err;
@@ -99,8 +99,8 @@ enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_lea
     (void)hl_database_bind(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
     enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENAME);
-    hl_sql_bind_int(&args, now_ms);
-    hl_sql_bind_int(&args, is_leased);
+    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    hl_sql_bind_int(&args, HL_SQL_P_IS_LEASED, is_leased);
     bool is_any = false;
     while (!err && !(err = hl_database_row(db, HL_SQL_DELIVERY_RENAME, &row))) {
         struct hl_id run_id;
@@ -125,9 +125,9 @@ static enum hl_err renew(
     struct hl_database *db, const struct hl_id *id, uint64_t lane, int64_t now_ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENEW);
-    hl_sql_bind_id(&args, id);
-    hl_sql_bind_int(&args, db->webhook_attempts);
-    hl_sql_bind_int(&args, now_ms);
+    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(&args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
+    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_RENEW);
     return err ? err : hl_lanes_add_pending(&db->base.backlog->lanes, lane);
 }
@@ -152,11 +152,11 @@ static enum hl_err next_ended(struct hl_database *db, struct hl_redeliver *r, ui
     struct hl_id since = hl_id_first_at(r->since_ms);
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ENDED);
-    hl_sql_bind_text(&args, hl_str_from(r->project));
-    hl_sql_bind_int(&args, r->mark.app_id);
-    hl_sql_bind_id(&args, &r->mark.after);
-    hl_sql_bind_int(&args, r->state);
-    hl_sql_bind_id(&args, &since);
+    hl_sql_bind_text(&args, HL_SQL_P_PROJECT, hl_str_from(r->project));
+    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, r->mark.app_id);
+    hl_sql_bind_id(&args, HL_SQL_P_AFTER, &r->mark.after);
+    hl_sql_bind_int(&args, HL_SQL_P_STATE, r->state);
+    hl_sql_bind_id(&args, HL_SQL_P_FROM, &since);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_ENDED, &row);
     if (err)
         return err;

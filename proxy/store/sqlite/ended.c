@@ -17,19 +17,19 @@
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
 {
     const struct hl_outcome *o = ended->outcome;
-    hl_sql_bind_int(args, ended->number);
-    hl_sql_bind_id(args, ended->run_id);
-    hl_sql_bind_int(args, ended->app_id);
-    hl_sql_bind_int(args, ended->is_async);
-    hl_sql_bind_int(args, o->state);
-    hl_sql_bind_int(args, o->finished_ms);
-    hl_sql_bind_int(args, o->reason);
-    hl_sql_bind_int(args, o->http_status);
-    hl_sql_bind_text(args, hl_str_from(o->content_type));
-    hl_sql_bind_text(args, hl_str_from(o->content_encoding));
-    hl_sql_bind_int(args, o->encoding);
-    hl_sql_bind_int(args, (int64_t)o->escaped_size);
-    hl_sql_bind_int(args, ended->is_stream);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, ended->number);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, ended->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, ended->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, ended->is_async);
+    hl_sql_bind_int(args, HL_SQL_P_STATE, o->state);
+    hl_sql_bind_int(args, HL_SQL_P_FINISHED_MS, o->finished_ms);
+    hl_sql_bind_int(args, HL_SQL_P_REASON, o->reason);
+    hl_sql_bind_int(args, HL_SQL_P_HTTP_STATUS, o->http_status);
+    hl_sql_bind_text(args, HL_SQL_P_CONTENT_TYPE, hl_str_from(o->content_type));
+    hl_sql_bind_text(args, HL_SQL_P_CONTENT_ENCODING, hl_str_from(o->content_encoding));
+    hl_sql_bind_int(args, HL_SQL_P_ENCODING, o->encoding);
+    hl_sql_bind_int(args, HL_SQL_P_ESCAPED_SIZE, (int64_t)o->escaped_size);
+    hl_sql_bind_int(args, HL_SQL_P_IS_STREAM, ended->is_stream);
     hl_sql_bind_body(args, &o->body);
 }
 
@@ -41,7 +41,7 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
         enum hl_sql which = many > 1 ? HL_SQL_RESULT_ADD_MANY : HL_SQL_RESULT_ADD;
         struct hl_sql_args args = hl_database_bind(db, which);
         for (size_t k = 0; k < many; k++)
-            bind_result(&args, &ended[i + k]);
+            bind_result(hl_sql_args_row(&args, k), &ended[i + k]);
         err = hl_database_run(db, which);
     }
     return err;
@@ -51,7 +51,7 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
 static enum hl_err keep_request(struct hl_database *db, int64_t number)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_KEEP);
-    hl_sql_bind_int(&args, number);
+    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
     return hl_database_run(db, HL_SQL_REQUEST_KEEP);
 }
 
@@ -72,7 +72,7 @@ static bool is_stream(const struct hl_stored_run *run, const struct hl_outcome *
 static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(&args, number);
+    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
     return hl_database_run(db, HL_SQL_TICKET_END);
 }
 

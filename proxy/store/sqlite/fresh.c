@@ -124,34 +124,34 @@ enum hl_err hl_fresh_claim(
 static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
 {
     const struct hl_accept *a = fresh->accept;
-    hl_sql_bind_id(args, &a->run_id);
-    hl_sql_bind_int(args, fresh->app_id);
-    hl_sql_bind_int(args, fresh->has_begun);
-    hl_sql_bind_int(args, is_async(a));
-    hl_sql_bind_int(args, a->webhook_url.n > 0);
-    hl_sql_bind_int(args, a->created_ms);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, fresh->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_HAS_BEGUN, fresh->has_begun);
+    hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
+    hl_sql_bind_int(args, HL_SQL_P_HAS_WEBHOOK, a->webhook_url.n > 0);
+    hl_sql_bind_int(args, HL_SQL_P_CREATED_MS, a->created_ms);
     if (fresh->has_begun)
-        hl_sql_bind_int(args, fresh->started_ms);
+        hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, fresh->started_ms);
     else
-        hl_sql_bind_null(args);
-    hl_sql_bind_int(args, fresh->has_begun); /* attempt */
-    hl_sql_bind_int(args, fresh->has_begun); /* epoch */
-    hl_sql_bind_int(args, fresh->number);
-    hl_sql_bind_text(args, a->method);
-    hl_sql_bind_text(args, hl_store_message_shown_path(a->target));
+        hl_sql_bind_null(args, HL_SQL_P_STARTED_MS);
+    hl_sql_bind_int(args, HL_SQL_P_ATTEMPT, fresh->has_begun);
+    hl_sql_bind_int(args, HL_SQL_P_EPOCH, fresh->has_begun);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
+    hl_sql_bind_text(args, HL_SQL_P_METHOD, a->method);
+    hl_sql_bind_text(args, HL_SQL_P_PATH, hl_store_message_shown_path(a->target));
     if (is_async(a))
-        hl_sql_bind_int(args, (int64_t)a->body.size);
+        hl_sql_bind_int(args, HL_SQL_P_REQUEST_SIZE, (int64_t)a->body.size);
     else
-        hl_sql_bind_null(args);
-    hl_sql_bind_int(args, fresh->place.class);
-    hl_sql_bind_int(args, fresh->place.turn);
-    hl_sql_bind_int(args, (int64_t)fresh->place.subject);
-    hl_sql_bind_time(args, a->max_attempts);
-    hl_sql_bind_text(args, a->identity);
+        hl_sql_bind_null(args, HL_SQL_P_REQUEST_SIZE);
+    hl_sql_bind_int(args, HL_SQL_P_CLASS, fresh->place.class);
+    hl_sql_bind_int(args, HL_SQL_P_TURN, fresh->place.turn);
+    hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)fresh->place.subject);
+    hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->max_attempts);
+    hl_sql_bind_text(args, HL_SQL_P_IDENTITY, a->identity);
     if (hl_id_is_nil(&a->rerun_of))
-        hl_sql_bind_null(args);
+        hl_sql_bind_null(args, HL_SQL_P_RERUN_OF);
     else
-        hl_sql_bind_id(args, &a->rerun_of);
+        hl_sql_bind_id(args, HL_SQL_P_RERUN_OF, &a->rerun_of);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)
@@ -165,15 +165,15 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
     static const struct hl_body none = {.where = HL_BODY_NONE};
     const struct hl_accept *a = fresh->accept;
     bool keeps = needs_head(db, fresh);
-    hl_sql_bind_int(args, fresh->number);
-    hl_sql_bind_id(args, &a->run_id);
-    hl_sql_bind_int(args, is_async(a));
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
     if (keeps)
-        hl_sql_bind_blob(args, hl_buf_str(sealed_head));
+        hl_sql_bind_blob(args, HL_SQL_P_HEAD, hl_buf_str(sealed_head));
     else
-        hl_sql_bind_null(args);
-    hl_sql_bind_time(args, (int64_t)a->timeout_ms);
-    hl_sql_bind_time(args, fresh->has_begun ? 0 : start_by_ms(a));
+        hl_sql_bind_null(args, HL_SQL_P_HEAD);
+    hl_sql_bind_time(args, HL_SQL_P_TIMEOUT_MS, (int64_t)a->timeout_ms);
+    hl_sql_bind_time(args, HL_SQL_P_START_BY_MS, fresh->has_begun ? 0 : start_by_ms(a));
     hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }
 
@@ -191,14 +191,14 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
     struct hl_sql_args args = hl_database_bind(db, add_run);
     for (size_t i = 0; i < n; i++)
-        bind_run(&args, &fresh[i]);
+        bind_run(hl_sql_args_row(&args, i), &fresh[i]);
     err = hl_database_run(db, add_run);
     if (err)
         return err;
     enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
-        bind_ticket(&args, db, &fresh[i], &db->sealed_heads[i]);
+        bind_ticket(hl_sql_args_row(&args, i), db, &fresh[i], &db->sealed_heads[i]);
     return hl_database_run(db, add_ticket);
 }
 
@@ -215,14 +215,14 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
         return err;
     uint64_t lane = hl_key_lane(&db->key, a->webhook_url);
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_int(&args, (int64_t)lane);
-    hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_url));
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_blob(&args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
     if (a->webhook_secret.n > 0)
-        hl_sql_bind_blob(&args, hl_buf_str(&db->sealed_secret));
+        hl_sql_bind_blob(&args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
     else
-        hl_sql_bind_null(&args);
-    hl_sql_bind_text(&args, a->traceparent);
+        hl_sql_bind_null(&args, HL_SQL_P_SECRET);
+    hl_sql_bind_text(&args, HL_SQL_P_TRACEPARENT, a->traceparent);
     err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
     return err ? err : hl_lanes_expect(&db->base.backlog->lanes, lane);
 }

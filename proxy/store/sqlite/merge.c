@@ -18,7 +18,7 @@ void hl_merge_fini(struct hl_merge *m)
     free(m->ids);
 }
 
-enum hl_err hl_merge_add(struct hl_merge *m, int64_t app_id, int a, int b)
+enum hl_err hl_merge_add(struct hl_merge *m, int64_t app_id, bool is_async, int state)
 {
     if (m->n_parts == m->cap_parts) {
         size_t cap = m->cap_parts ? 2 * m->cap_parts : 8;
@@ -28,7 +28,8 @@ enum hl_err hl_merge_add(struct hl_merge *m, int64_t app_id, int a, int b)
         m->parts = parts;
         m->cap_parts = cap;
     }
-    m->parts[m->n_parts++] = (struct hl_merge_part){.app_id = app_id, .a = a, .b = b};
+    m->parts[m->n_parts++] =
+        (struct hl_merge_part){.app_id = app_id, .is_async = is_async, .state = state};
     return HL_OK;
 }
 
@@ -43,17 +44,19 @@ static enum hl_err fetch(struct hl_merge *m, struct hl_merge_part *part)
     struct hl_sql_args args = hl_reading_bind(m->reading, m->which);
     struct hl_sql_row row;
     enum hl_err err;
-    if (hl_id_is_nil(&m->run_id))
-        hl_sql_bind_int(&args, part->app_id);
-    else
-        hl_sql_bind_id(&args, &m->run_id);
-    hl_sql_bind_int(&args, part->a);
-    hl_sql_bind_id(&args, &before);
-    hl_sql_bind_id(&args, &m->from);
-    hl_sql_bind_int(&args, m->batch);
-    hl_sql_bind_int(&args, part->b);
-    if (m->lane)
-        hl_sql_bind_int(&args, (int64_t)*m->lane);
+    if (hl_sql_takes(&args, HL_ASK_P_APP_ID))
+        hl_sql_bind_int(&args, HL_ASK_P_APP_ID, part->app_id);
+    if (hl_sql_takes(&args, HL_ASK_P_RUN_ID))
+        hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &m->run_id);
+    if (hl_sql_takes(&args, HL_ASK_P_LANE))
+        hl_sql_bind_int(&args, HL_ASK_P_LANE, (int64_t)m->lane);
+    if (hl_sql_takes(&args, HL_ASK_P_STATE))
+        hl_sql_bind_int(&args, HL_ASK_P_STATE, part->state);
+    if (hl_sql_takes(&args, HL_ASK_P_IS_ASYNC))
+        hl_sql_bind_int(&args, HL_ASK_P_IS_ASYNC, part->is_async);
+    hl_sql_bind_id(&args, HL_ASK_P_BEFORE, &before);
+    hl_sql_bind_id(&args, HL_ASK_P_FROM, &m->from);
+    hl_sql_bind_int(&args, HL_ASK_P_MAX, m->batch);
     part->at = part->n = 0;
     while (!(err = hl_reading_row(m->reading, m->which, &row)))
         hl_sql_id(&row, &ids[part->n++]);
@@ -105,9 +108,10 @@ enum hl_err hl_merge_each_app(struct hl_merge *m, const char *project, const cha
     struct hl_sql_args args = hl_reading_bind(m->reading, which);
     struct hl_sql_row row;
     enum hl_err err;
-    hl_sql_bind_text(&args, hl_str_from(project));
+    if (hl_sql_takes(&args, HL_ASK_P_PROJECT))
+        hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
     if (which != HL_ASK_APPS_OF_PROJECT)
-        hl_sql_bind_text(&args, hl_str_from(app));
+        hl_sql_bind_text(&args, HL_ASK_P_APP, hl_str_from(app));
     while (!(err = hl_reading_row(m->reading, which, &row))) {
         err = add(m, hl_sql_int(&row), arg);
         if (err)

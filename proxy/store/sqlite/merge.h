@@ -8,7 +8,8 @@
 
 struct hl_merge_part {
     int64_t app_id;
-    int a, b;       /* what else names it: ?2 and ?6 of the statement */
+    bool is_async; /* of runs; what a statement does not ask for is of no meaning to it */
+    int state;
     uint32_t at, n; /* of its ids: the next one, and how many were fetched */
     bool is_whole;  /* there are no more than were fetched */
 };
@@ -16,8 +17,8 @@ struct hl_merge_part {
 struct hl_merge {
     struct hl_reading *reading;
     enum hl_ask which;
-    struct hl_id run_id;  /* not nil: bound in place of the app */
-    const uint64_t *lane; /* not NULL: bound too, ?7 */
+    struct hl_id run_id; /* where the statement asks for them */
+    uint64_t lane;
     struct hl_id before, from;
     uint32_t wanted;
     struct hl_merge_part *parts;
@@ -30,7 +31,8 @@ struct hl_merge {
 void hl_merge_init(struct hl_merge *m, struct hl_reading *r, enum hl_ask which,
     const struct hl_id *before, const struct hl_id *from, uint32_t wanted);
 void hl_merge_fini(struct hl_merge *m);
-HL_MUST_CHECK enum hl_err hl_merge_add(struct hl_merge *m, int64_t app_id, int a, int b);
+HL_MUST_CHECK enum hl_err hl_merge_add(
+    struct hl_merge *m, int64_t app_id, bool is_async, int state);
 /* NOT_FOUND: there are no more. */
 HL_MUST_CHECK enum hl_err hl_merge_next(struct hl_merge *m, struct hl_id *id);
 

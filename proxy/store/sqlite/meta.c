@@ -31,7 +31,7 @@ static const struct hl_id no_row;
 static enum hl_err get(struct hl_database *db, const char *name, struct hl_sql_row *row)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_GET);
-    hl_sql_bind_text(&args, hl_str_from(name));
+    hl_sql_bind_text(&args, HL_SQL_P_NAME, hl_str_from(name));
     return hl_database_row(db, HL_SQL_META_GET, row);
 }
 
@@ -75,8 +75,8 @@ enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *note
 static enum hl_err put_ms(struct hl_database *db, struct hl_str name, int64_t ms)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
-    hl_sql_bind_text(&args, name);
-    hl_sql_bind_int(&args, ms);
+    hl_sql_bind_text(&args, HL_SQL_P_NAME, name);
+    hl_sql_bind_int(&args, HL_SQL_P_VALUE, ms);
     return hl_database_run(db, HL_SQL_META_PUT);
 }
 
@@ -114,8 +114,8 @@ static enum hl_err put_sealed(struct hl_database *db, struct hl_str plain)
     enum hl_err err = hl_seal(&db->sealer, PLACE, &no_row, plain, &sealed);
     if (!err) {
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
-        hl_sql_bind_text(&args, HL_STR(SIGNING_KEY));
-        hl_sql_bind_blob(&args, hl_buf_str(&sealed));
+        hl_sql_bind_text(&args, HL_SQL_P_NAME, HL_STR(SIGNING_KEY));
+        hl_sql_bind_blob(&args, HL_SQL_P_VALUE, hl_buf_str(&sealed));
         err = hl_database_run(db, HL_SQL_META_PUT);
     }
     hl_buf_fini(&sealed);
@@ -132,7 +132,7 @@ enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key)
 static enum hl_err give_up_key(struct hl_database *db)
 {
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_REVOKE_ALL);
-    hl_sql_bind_int(&args, hl_clock_wall_ms());
+    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, hl_clock_wall_ms());
     enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE_ALL);
     if (!err)
         HL_LOG(WARN, "store: the signing key was given up: all service accounts are revoked",

@@ -4,21 +4,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/log.h"
-
-static const char *const texts[] = {
-#define X(name, text) [HL_ASK_##name] = (text),
-    HL_ASK_MAP(X)
-#undef X
-};
 
 /* --- opening and closing -------------------------------------------------------------------- */
 
 static int prepare(struct hl_reading *r)
 {
     int rc = SQLITE_OK;
-    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++)
-        rc = sqlite3_prepare_v3(r->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
+    for (int i = 0; rc == SQLITE_OK && i < HL_ASK_COUNT; i++) {
+        rc = sqlite3_prepare_v3(
+            r->db, hl_ask_statements[i].text, -1, SQLITE_PREPARE_PERSISTENT, &r->st[i], NULL);
+        (void)hl_reading_bind(r, (enum hl_ask)i);
+    }
     return rc;
 }
 
@@ -68,11 +66,12 @@ void hl_reading_close(struct hl_reading *r)
 
 struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which)
 {
-    return (struct hl_sql_args){.st = r->st[which]};
+    return hl_sql_args_begin(r->st[which], &hl_ask_statements[which], &r->unbound[which]);
 }
 
 enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row)
 {
+    HL_ASSERT(r->unbound[which] == 0);
     int rc = sqlite3_step(r->st[which]);
     *row = (struct hl_sql_row){.st = r->st[which]};
     if (rc == SQLITE_ROW)
@@ -80,7 +79,8 @@ enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sq
     enum hl_err err = rc == SQLITE_DONE ? HL_ERR_NOT_FOUND : hl_sql_err(r->db, rc);
     if (rc != SQLITE_DONE)
         HL_LOG(ERROR, "store: a question could not be answered",
-            HL_LOG_TEXT("why", sqlite3_errmsg(r->db)), HL_LOG_TEXT("statement", texts[which]));
+            HL_LOG_TEXT("why", sqlite3_errmsg(r->db)),
+            HL_LOG_TEXT("statement", hl_ask_statements[which].name));
     hl_reading_done(r, which);
     return err;
 }

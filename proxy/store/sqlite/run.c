@@ -28,9 +28,9 @@ static enum hl_err check_key(
 {
     struct hl_sql_row row;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_FIND);
-    hl_sql_bind_int(&args, app_id);
-    hl_sql_bind_blob(&args, a->subject);
-    hl_sql_bind_blob(&args, a->idempotency_key);
+    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
+    hl_sql_bind_blob(&args, HL_SQL_P_SUBJECT, a->subject);
+    hl_sql_bind_blob(&args, HL_SQL_P_KEY, a->idempotency_key);
     enum hl_err err = hl_database_row(db, HL_SQL_IDEM_FIND, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -50,12 +50,13 @@ static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct 
     if (a->idempotency_key.n == 0)
         return HL_OK;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PUT);
-    hl_sql_bind_int(&args, app_id);
-    hl_sql_bind_blob(&args, a->subject);
-    hl_sql_bind_blob(&args, a->idempotency_key);
-    hl_sql_bind_id(&args, &a->run_id);
-    hl_sql_bind_blob(&args, (struct hl_str){(const char *)a->fingerprint, sizeof(a->fingerprint)});
-    hl_sql_bind_int(&args, a->created_ms + db->idem_ms);
+    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
+    hl_sql_bind_blob(&args, HL_SQL_P_SUBJECT, a->subject);
+    hl_sql_bind_blob(&args, HL_SQL_P_KEY, a->idempotency_key);
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_blob(&args, HL_SQL_P_FINGERPRINT,
+        (struct hl_str){(const char *)a->fingerprint, sizeof(a->fingerprint)});
+    hl_sql_bind_int(&args, HL_SQL_P_EXPIRES_MS, a->created_ms + db->idem_ms);
     return hl_database_run(db, HL_SQL_IDEM_PUT);
 }
 
@@ -120,7 +121,7 @@ enum hl_err hl_stored_run_find(
     if (err)
         return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
-    hl_sql_bind_id(&args, run_id);
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
     err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
     if (err)
         return err;
@@ -147,8 +148,8 @@ static enum hl_err add_log(struct hl_database *db, const struct hl_id *run_id, s
     if (err)
         return err;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
-    hl_sql_bind_id(&args, run_id);
-    hl_sql_bind_blob(&args, lines);
+    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_blob(&args, HL_SQL_P_LINES, lines);
     return hl_database_run(db, HL_SQL_RUN_LOG_ADD);
 }
 
@@ -178,7 +179,7 @@ static enum hl_err check_app(struct hl_database *db, int64_t app_id, const struc
     if (!ref->project[0] && !ref->app[0])
         return HL_OK;
     struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_NAMES);
-    hl_sql_bind_int(&args, app_id);
+    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
     enum hl_err err = hl_database_row(db, HL_SQL_APP_NAMES, &row);
     if (err)
         return err;
@@ -215,7 +216,7 @@ enum hl_err hl_stored_run_cancel(
         *is_running = true;
         hl_running_drop(db, run_id); /* its end looks at the row, which knows of the wish */
         struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
-        hl_sql_bind_id(&args, run_id);
+        hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
         return hl_database_end(db, hl_database_run(db, HL_SQL_RUN_WISH_CANCEL));
     }
     struct hl_outcome outcome = {

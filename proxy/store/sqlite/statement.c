@@ -6,19 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/id.h"
 #include "store/record.h"
-
-static const char *const texts[] = {
-#define X(name, text) [HL_SQL_##name] = (text),
-    HL_SQL_MAP(X)
-#undef X
-};
-
-const char *hl_sql_text(enum hl_sql which)
-{
-    return texts[which];
-}
+#include "store/sqlite/sql.h"
 
 static enum hl_err io_err(sqlite3 *db, int extended)
 {
@@ -62,57 +53,100 @@ enum hl_err hl_sql_err(sqlite3 *db, int rc)
     }
 }
 
-void hl_sql_bind_int(struct hl_sql_args *args, int64_t v)
+/* --- parameters ----------------------------------------------------------------------------- */
+
+struct hl_sql_args hl_sql_args_begin(
+    sqlite3_stmt *st, const struct hl_statement *statement, uint16_t *unbound)
 {
-    sqlite3_bind_int64(args->st, ++args->at, v);
+    if (unbound)
+        *unbound = (uint16_t)(statement->n_params * statement->n_rows);
+    return (struct hl_sql_args){.st = st, .statement = statement, .unbound = unbound};
 }
 
-void hl_sql_bind_null(struct hl_sql_args *args)
+struct hl_sql_args *hl_sql_args_row(struct hl_sql_args *args, size_t row)
 {
-    sqlite3_bind_null(args->st, ++args->at);
+    args->before = row * args->statement->n_params;
+    args->at = 0;
+    return args;
 }
 
-void hl_sql_bind_time(struct hl_sql_args *args, int64_t ms)
+bool hl_sql_takes(const struct hl_sql_args *args, unsigned param)
+{
+    return args->statement->n_params > 0 &&
+           memchr(args->statement->params, (int)param, args->statement->n_params) != NULL;
+}
+
+/* Its number in the library. */
+static int number_of(struct hl_sql_args *args, unsigned param)
+{
+    const struct hl_statement *statement = args->statement;
+    size_t at = args->at;
+    if (at == statement->n_params || statement->params[at] != param)
+        for (at = 0; at < statement->n_params && statement->params[at] != param;)
+            at++;
+    HL_ASSERT(at < statement->n_params); /* a parameter of another statement */
+    args->at = at + 1;
+    if (args->unbound)
+        --*args->unbound;
+    return (int)(args->before + args->at);
+}
+
+void hl_sql_bind_int(struct hl_sql_args *args, unsigned param, int64_t v)
+{
+    sqlite3_bind_int64(args->st, number_of(args, param), v);
+}
+
+void hl_sql_bind_null(struct hl_sql_args *args, unsigned param)
+{
+    sqlite3_bind_null(args->st, number_of(args, param));
+}
+
+void hl_sql_bind_time(struct hl_sql_args *args, unsigned param, int64_t ms)
 {
     if (ms > 0)
-        hl_sql_bind_int(args, ms);
+        hl_sql_bind_int(args, param, ms);
     else
-        hl_sql_bind_null(args);
+        hl_sql_bind_null(args, param);
 }
 
-void hl_sql_bind_id(struct hl_sql_args *args, const struct hl_id *id)
+void hl_sql_bind_id(struct hl_sql_args *args, unsigned param, const struct hl_id *id)
 {
-    sqlite3_bind_blob(args->st, ++args->at, id->b, sizeof(id->b), SQLITE_STATIC);
+    sqlite3_bind_blob(args->st, number_of(args, param), id->b, sizeof(id->b), SQLITE_STATIC);
 }
 
-void hl_sql_bind_text(struct hl_sql_args *args, struct hl_str s)
+void hl_sql_bind_text(struct hl_sql_args *args, unsigned param, struct hl_str s)
 {
-    sqlite3_bind_text64(args->st, ++args->at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+    const char *p = s.n ? s.p : "";
+    sqlite3_bind_text64(args->st, number_of(args, param), p, s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-void hl_sql_bind_blob(struct hl_sql_args *args, struct hl_str s)
+void hl_sql_bind_blob(struct hl_sql_args *args, unsigned param, struct hl_str s)
 {
-    sqlite3_bind_blob64(args->st, ++args->at, s.n ? s.p : "", s.n, SQLITE_STATIC);
+    const char *p = s.n ? s.p : "";
+    sqlite3_bind_blob64(args->st, number_of(args, param), p, s.n, SQLITE_STATIC);
 }
 
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body)
 {
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-    hl_sql_bind_int(args, body->where);
-    hl_sql_bind_int(args, (int64_t)body->size);
+    struct hl_str digest = {(const char *)body->sha256, sizeof(body->sha256)};
+    hl_sql_bind_int(args, HL_SQL_P_BODY_WHERE, body->where);
+    hl_sql_bind_int(args, HL_SQL_P_BODY_SIZE, (int64_t)body->size);
     if (is_kept)
-        hl_sql_bind_blob(args, (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)});
+        hl_sql_bind_blob(args, HL_SQL_P_BODY_SHA256, digest);
     else
-        hl_sql_bind_null(args);
+        hl_sql_bind_null(args, HL_SQL_P_BODY_SHA256);
     if (body->where == HL_BODY_FILE)
-        hl_sql_bind_id(args, &body->file);
+        hl_sql_bind_id(args, HL_SQL_P_BODY_FILE, &body->file);
     else
-        hl_sql_bind_null(args);
+        hl_sql_bind_null(args, HL_SQL_P_BODY_FILE);
     if (body->where == HL_BODY_INLINE)
-        hl_sql_bind_blob(args, (struct hl_str){body->bytes, body->size});
+        hl_sql_bind_blob(args, HL_SQL_P_BODY_BYTES, (struct hl_str){body->bytes, body->size});
     else
-        hl_sql_bind_null(args);
+        hl_sql_bind_null(args, HL_SQL_P_BODY_BYTES);
 }
+
+/* --- columns -------------------------------------------------------------------------------- */
 
 int64_t hl_sql_int(struct hl_sql_row *row)
 {

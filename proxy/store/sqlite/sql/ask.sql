@@ -1,0 +1,237 @@
+-- ask.sql - what the REST interface asks: lists, single runs and deliveries, figures. The reading connection's.
+--
+-- Lists are read part by part, by ids of an index (merge.h), newest first: at most :max below :before, from :from on.
+
+-- part: asked_body
+body_where, body_size, body_sha256, body_file, CASE :with_body WHEN 1 THEN body_bytes END;
+
+-- part: in_scope
+-- Of the project and the app, where they are named.
+(:project = '' OR app.project = :project) AND (:app = '' OR app.name = :app);
+
+-- part: run_deliveries
+-- How many of a run's deliveries are in each state, 20 bits for each.
+CASE run.has_webhook WHEN 1 THEN (SELECT sum(1 << (20 * state)) FROM delivery WHERE delivery.run_id = run.run_id) END;
+
+-- name: BEGIN
+BEGIN;
+
+-- name: END
+COMMIT;
+
+-- runs ----------------------------------------------------------------------------------------------------------------
+
+-- name: RUN
+SELECT run.run_id, coalesce(result.state, run.has_begun), run.is_async, run.has_webhook, run.attempt,
+    run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log,
+    (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path, run.identity, run.rerun_of,
+    app.project, app.name, {run_deliveries}, result.number IS NOT NULL, {result_head},
+    CASE :with_body WHEN 1 THEN result.body_bytes END
+FROM run
+JOIN app ON app.app_id = run.app_id
+LEFT JOIN result ON result.number = run.number
+WHERE run.run_id = :run_id;
+
+-- name: REQUEST
+SELECT head, {asked_body} FROM ticket
+WHERE head IS NOT NULL AND number = (SELECT number FROM run WHERE run_id = :run_id)
+UNION ALL
+SELECT head, {asked_body} FROM request
+WHERE number = (SELECT number FROM run WHERE run_id = :run_id);
+
+-- name: RUN_NUMBER
+SELECT number FROM run WHERE run_id = :run_id;
+
+-- name: WEBHOOK
+SELECT url, secret FROM webhook WHERE run_id = :run_id;
+
+-- name: RUN_LOG
+SELECT lines FROM run_log WHERE run_id = :run_id;
+
+-- name: WAITING
+-- How many of a class wait, up to :max.
+SELECT count(*) FROM (SELECT 1 FROM turn WHERE class = :class LIMIT :max);
+
+-- name: BEFORE
+-- How many of its class have their turn before a run, up to :max.
+SELECT (SELECT count(*) FROM (
+        SELECT 1 FROM turn WHERE class = run.priority AND (turn, number) < (run.turn, run.number) LIMIT :max))
+FROM run WHERE run_id = :run_id;
+
+-- name: RUN_IDS
+SELECT run_id FROM run INDEXED BY run_by_app
+WHERE app_id = :app_id AND is_async = :is_async AND run_id < :before AND run_id >= :from
+ORDER BY run_id DESC LIMIT :max;
+
+-- name: RUN_IDS_IN_STATE
+-- Of those that have ended.
+SELECT run_id FROM result INDEXED BY result_by_state
+WHERE app_id = :app_id AND state = :state AND is_async = :is_async AND run_id < :before AND run_id >= :from
+ORDER BY run_id DESC LIMIT :max;
+
+-- name: RUN_SEARCHED
+SELECT coalesce(result.reason, 0), coalesce(result.http_status, 0), run.has_webhook, {run_deliveries}, run.path
+FROM run LEFT JOIN result ON result.number = run.number
+WHERE run.run_id = :run_id;
+
+-- name: QUEUE
+-- What waits or runs, newest first, and whether it is queued and in scope.
+SELECT ticket.number, ticket.run_id, run.has_begun = 0 AND {in_scope}
+FROM ticket
+CROSS JOIN run ON run.run_id = ticket.run_id
+CROSS JOIN app ON app.app_id = run.app_id
+WHERE ticket.number < :before AND ticket.is_async = 1
+ORDER BY ticket.number DESC;
+
+-- apps ----------------------------------------------------------------------------------------------------------------
+
+-- name: APP
+SELECT app_id FROM app WHERE project = :project AND name = :app;
+
+-- name: APPS_OF_PROJECT
+SELECT app_id FROM app WHERE project = :project;
+
+-- name: APPS
+-- Of all projects; :app '': whatever its name.
+SELECT app_id FROM app WHERE :app = '' OR name = :app;
+
+-- name: APP_NAMES
+SELECT name FROM app
+WHERE project = :project AND EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id)
+ORDER BY name LIMIT :max;
+
+-- name: PROJECT_NAMES
+SELECT DISTINCT project FROM app
+WHERE EXISTS (SELECT 1 FROM run WHERE run.app_id = app.app_id)
+ORDER BY project LIMIT :max;
+
+-- deliveries ----------------------------------------------------------------------------------------------------------
+
+-- name: DELIVERY
+SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state, delivery.round, delivery.n,
+    delivery.max_attempts, delivery.created_ms,
+    CASE WHEN delivery.state <> {delivery_state.pending} THEN delivery.done_ms END,
+    CASE delivery.state WHEN {delivery_state.pending} THEN delivery.due_ms END,
+    app.project, app.name, webhook.url
+FROM delivery
+LEFT JOIN run ON run.run_id = delivery.run_id
+LEFT JOIN result ON result.number = run.number
+LEFT JOIN app ON app.app_id = delivery.app_id
+LEFT JOIN webhook ON webhook.run_id = run.run_id
+WHERE delivery.delivery_id = :delivery_id;
+
+-- name: DELIVERY_IDS
+SELECT delivery_id FROM delivery INDEXED BY delivery_by_state
+WHERE app_id = :app_id AND state = :state AND delivery_id < :before AND delivery_id >= :from
+ORDER BY delivery_id DESC LIMIT :max;
+
+-- name: DELIVERY_IDS_OF_LANE
+SELECT delivery_id FROM delivery INDEXED BY delivery_by_lane
+WHERE app_id = :app_id AND lane = :lane AND state = :state AND delivery_id < :before AND delivery_id >= :from
+ORDER BY delivery_id DESC LIMIT :max;
+
+-- name: DELIVERY_IDS_OF_RUN
+SELECT delivery_id FROM delivery INDEXED BY delivery_by_run
+WHERE run_id = :run_id AND delivery_id < :before AND delivery_id >= :from
+ORDER BY delivery_id DESC LIMIT :max;
+
+-- name: LAST_STATUS
+SELECT coalesce(http_status, 0) FROM attempt
+WHERE delivery_id = :delivery_id AND ended_ms IS NOT NULL
+ORDER BY round DESC, n DESC LIMIT 1;
+
+-- name: ATTEMPTS
+SELECT round, n, started_ms, ended_ms, coalesce(verdict, {attempt_verdict.running}), http_status, error,
+    CASE :with_reports WHEN 1 THEN report END
+FROM attempt WHERE delivery_id = :delivery_id
+ORDER BY round DESC, n DESC LIMIT :max;
+
+-- name: ATTEMPT_COUNT
+SELECT count(*) FROM attempt WHERE delivery_id = :delivery_id;
+
+-- destinations --------------------------------------------------------------------------------------------------------
+
+-- name: LANE_NEXT
+-- The project's next destination; null: the first. -9e999 comes before all lanes.
+SELECT lane FROM (
+    SELECT (SELECT min(delivery.lane) FROM delivery INDEXED BY delivery_by_lane
+        WHERE delivery.app_id = app.app_id AND delivery.lane > coalesce(:after, -9e999)) AS lane
+    FROM app WHERE app.project = :project)
+WHERE lane IS NOT NULL ORDER BY lane LIMIT 1;
+
+-- name: LANE_URL
+SELECT delivery.run_id, webhook.url
+FROM app
+CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = :lane
+JOIN webhook ON webhook.run_id = delivery.run_id
+WHERE app.project = :project LIMIT 1;
+
+-- name: LANE_COUNTS
+-- How many are pending and dead, since when the oldest waits, since when the destination fails.
+SELECT coalesce(sum(state = {delivery_state.pending}), 0), coalesce(sum(state = {delivery_state.dead}), 0),
+    min(CASE delivery.state WHEN {delivery_state.pending} THEN coalesce(done_ms, created_ms) END),
+    (SELECT since_ms FROM failing WHERE lane = :lane)
+FROM app
+CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = :lane
+WHERE app.project = :project AND delivery.state IN ({delivery_state.pending}, {delivery_state.dead});
+
+-- name: LANE_ATTEMPTS
+-- Of its newest :max deliveries.
+WITH states(state) AS (VALUES ({delivery_state.pending}), ({delivery_state.ok}), ({delivery_state.dead})),
+newest(id) AS (
+    SELECT delivery_id FROM app CROSS JOIN states
+    CROSS JOIN delivery ON delivery_id IN (
+        SELECT delivery_id FROM delivery INDEXED BY delivery_by_lane
+        WHERE app_id = app.app_id AND lane = :lane AND state = states.state
+        ORDER BY delivery_id DESC LIMIT :max)
+    WHERE app.project = :project ORDER BY delivery_id DESC LIMIT :max)
+SELECT started_ms, ended_ms, coalesce(verdict, {attempt_verdict.running}), http_status, error
+FROM newest CROSS JOIN attempt ON attempt.delivery_id = newest.id;
+
+-- figures -------------------------------------------------------------------------------------------------------------
+
+-- name: MINUTES
+SELECT app.project, app.name, tally.minute, tally.counts
+FROM tally INDEXED BY tally_by_minute
+CROSS JOIN app ON app.app_id = tally.app_id
+WHERE tally.minute >= :from AND tally.minute < :before AND {in_scope}
+ORDER BY tally.minute DESC LIMIT :max;
+
+-- name: COUNTED_SINCE
+SELECT v FROM meta WHERE k = 'counted_ms';
+
+-- name: RUNS_NOW
+-- How many of the first :max wait and run, and whether there are more.
+SELECT coalesce(sum(run.has_begun = 0), 0), coalesce(sum(run.has_begun), 0),
+    (SELECT count(*) FROM (SELECT 1 FROM ticket WHERE is_async = 1 LIMIT :max)) = :max
+FROM (SELECT run_id FROM ticket WHERE is_async = 1 LIMIT :max) AS first
+CROSS JOIN run ON run.run_id = first.run_id
+CROSS JOIN app ON app.app_id = run.app_id
+WHERE {in_scope};
+
+-- name: DELIVERIES_NOW
+SELECT count(*) FROM (
+    SELECT 1 FROM app
+    CROSS JOIN delivery INDEXED BY delivery_by_state ON delivery.app_id = app.app_id AND delivery.state = :state
+    WHERE {in_scope} LIMIT :max);
+
+-- name: FAILING_LANES
+-- Those that have failed longest, with a project that has deliveries there.
+SELECT failing.lane, app.project
+FROM (SELECT lane, since_ms FROM failing ORDER BY since_ms LIMIT :max) AS failing
+CROSS JOIN app ON app.app_id = (
+    SELECT app.app_id FROM app
+    WHERE (:project = '' OR app.project = :project) AND EXISTS (
+        SELECT 1 FROM delivery INDEXED BY delivery_by_lane
+        WHERE delivery.app_id = app.app_id AND delivery.lane = failing.lane)
+    LIMIT 1)
+ORDER BY failing.since_ms;
+
+-- accounts ------------------------------------------------------------------------------------------------------------
+
+-- name: ACCOUNTS
+SELECT {account} FROM account WHERE account_id < :before ORDER BY account_id DESC LIMIT :max;
+
+-- name: ACCOUNTS_OF_PROJECT
+SELECT {account} FROM account INDEXED BY account_by_project
+WHERE project = :project AND account_id < :before ORDER BY account_id DESC LIMIT :max;

@@ -1,0 +1,168 @@
+-- delivery.sql - webhooks: where they go, deliveries, their attempts, destinations that fail. The writing connection's.
+--
+-- A delivery that is pending is leased, or waits: for a place at its destination (no due_ms), or until then.
+
+-- name: WEBHOOK_ADD
+INSERT INTO webhook (run_id, lane, url, secret, traceparent)
+VALUES (:run_id, :lane, :url, :secret, :traceparent);
+
+-- name: WEBHOOK_LANE
+SELECT lane FROM webhook WHERE run_id = :run_id;
+
+-- name: WEBHOOK_EXPECTED_LANES
+-- At start: of the runs that have not ended.
+SELECT webhook.lane, count(*) FROM ticket JOIN webhook ON webhook.run_id = ticket.run_id GROUP BY webhook.lane;
+
+-- deliveries ----------------------------------------------------------------------------------------------------------
+
+-- part: waits
+state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NOT NULL;
+
+-- part: leased(from)
+-- What a delivery is sent from, and whether all of it is there.
+SELECT delivery.delivery_id, delivery.run_id,
+    app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,
+    delivery.lane, delivery.round, delivery.n, delivery.max_attempts, app.project, app.name,
+    webhook.url, webhook.secret, webhook.traceparent, run.is_async, result.state, {result}
+FROM {from}
+LEFT JOIN run ON run.run_id = delivery.run_id
+LEFT JOIN app ON app.app_id = run.app_id
+LEFT JOIN webhook ON webhook.run_id = run.run_id
+LEFT JOIN result ON result.number = run.number;
+
+-- name: DELIVERY_ADD
+INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n, max_attempts, is_leased, created_ms)
+VALUES (:delivery_id, :run_id, :app_id, :lane, {delivery_state.pending}, 1, 0, :max_attempts, 0, :now_ms);
+
+-- name: DELIVERY_FIND
+SELECT app.project, lane, state, round, n, max_attempts, is_leased, due_ms FROM delivery
+LEFT JOIN app ON app.app_id = delivery.app_id
+WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_READ
+{leased(delivery)}
+WHERE delivery.delivery_id = :delivery_id;
+
+-- name: DELIVERY_NEXT
+-- The first that waits for a place there.
+{leased(delivery INDEXED BY delivery_due)}
+WHERE delivery.state = {delivery_state.pending} AND delivery.is_leased = 0 AND delivery.due_ms IS NULL
+    AND delivery.lane = :lane
+ORDER BY delivery.delivery_id LIMIT 1;
+
+-- name: DELIVERY_LEASE
+UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = :max_attempts WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_SET_N
+UPDATE delivery SET n = :n, due_ms = NULL WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_UNLEASE
+UPDATE delivery SET is_leased = 0 WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_WAIT
+UPDATE delivery SET is_leased = :is_leased, due_ms = :due_ms WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_RECALL
+-- What is due waits for a place.
+UPDATE delivery SET due_ms = NULL WHERE delivery_id IN (
+    SELECT delivery_id FROM delivery INDEXED BY delivery_waiting
+    WHERE {waits} AND due_ms <= :now_ms ORDER BY due_ms LIMIT :max)
+RETURNING lane;
+
+-- name: DELIVERY_NEXT_DUE
+SELECT due_ms FROM delivery INDEXED BY delivery_waiting WHERE {waits} ORDER BY due_ms LIMIT 1;
+
+-- name: DELIVERY_WAITING_LANES
+SELECT lane, count(*) FROM delivery INDEXED BY delivery_waiting WHERE {waits} GROUP BY lane;
+
+-- name: DELIVERY_LANES
+SELECT lane, count(*) FROM delivery INDEXED BY delivery_due
+WHERE state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NULL GROUP BY lane;
+
+-- name: DELIVERY_END
+UPDATE delivery SET is_leased = 0, due_ms = NULL, state = :state, done_ms = :now_ms
+WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_RENEW
+-- Until it ends, done_ms says when it was redelivered.
+UPDATE delivery SET state = {delivery_state.pending}, round = round + 1, n = 0, max_attempts = :max_attempts,
+    is_leased = 0, due_ms = NULL, done_ms = :now_ms
+WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_OF
+SELECT 1 FROM delivery WHERE run_id = :run_id AND state = :state;
+
+-- name: DELIVERY_LAST
+-- Whether one of the run's is in that state, and when the last one ended.
+SELECT coalesce(max(state = :state), 0), coalesce(max(done_ms), 0) FROM delivery WHERE run_id = :run_id;
+
+-- name: DELIVERY_ENDED
+-- The next one in that state of the project's apps, in the order of app and id.
+SELECT app.app_id, delivery.delivery_id, delivery.lane
+FROM app NOT INDEXED CROSS JOIN delivery ON delivery.app_id = app.app_id
+WHERE app.project = :project AND app.app_id >= :app_id AND delivery.state = :state
+    AND delivery.delivery_id > (CASE app.app_id WHEN :app_id THEN :after ELSE x'' END)
+    AND delivery.delivery_id >= :from
+LIMIT 1;
+
+-- name: DELIVERY_ORPHANED
+-- At start: the next one that was leased when the process ended, in the order of app and id. An app by its deliveries:
+-- its own row may be missing. -9e999 comes before all ids, whatever their type.
+WITH RECURSIVE part(id) AS (
+    SELECT (SELECT min(app_id) FROM delivery WHERE app_id >= :app_id)
+    UNION ALL
+    SELECT (SELECT min(app_id) FROM delivery WHERE app_id > part.id) FROM part WHERE part.id IS NOT NULL)
+SELECT part.id, delivery.delivery_id, delivery.round, delivery.n, delivery.max_attempts
+FROM part CROSS JOIN delivery ON delivery.app_id = part.id
+WHERE delivery.state = {delivery_state.pending} AND delivery.is_leased = 1
+    AND delivery.delivery_id > (CASE part.id WHEN :app_id THEN :after ELSE -9e999 END)
+LIMIT 1;
+
+-- name: DELIVERY_RENAME
+-- Those without an id that can be read are dead under their runs'.
+UPDATE delivery SET delivery_id = run_id, is_leased = 0, state = {delivery_state.dead}, done_ms = :now_ms
+WHERE state = {delivery_state.pending} AND is_leased = :is_leased AND (:is_leased = 1 OR due_ms IS NULL)
+    AND (typeof(delivery_id) <> 'blob' OR length(delivery_id) <> 16)
+RETURNING lane, run_id;
+
+-- name: DELIVERY_OLDEST
+SELECT min(coalesce(done_ms, created_ms)) FROM delivery WHERE state = {delivery_state.pending};
+
+-- attempts ------------------------------------------------------------------------------------------------------------
+
+-- name: ATTEMPT_ADD
+INSERT INTO attempt (delivery_id, round, n, started_ms) VALUES (:delivery_id, :round, :n, :now_ms);
+
+-- name: ATTEMPT_END
+UPDATE attempt SET started_ms = :started_ms, ended_ms = :ended_ms, verdict = :verdict, http_status = :http_status,
+    error = :error, report = :report
+WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
+
+-- name: ATTEMPT_LOSE
+UPDATE attempt SET ended_ms = :now_ms, verdict = {attempt_verdict.unknown}
+WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
+
+-- name: ATTEMPT_DROP
+DELETE FROM attempt WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
+
+-- name: ATTEMPT_DROP_NAMELESS
+DELETE FROM attempt WHERE typeof(delivery_id) <> 'blob' OR length(delivery_id) <> 16;
+
+-- destinations that fail ----------------------------------------------------------------------------------------------
+
+-- name: FAILING_ADD
+INSERT INTO failing (lane, since_ms) VALUES (:lane, :since_ms)
+ON CONFLICT (lane) DO UPDATE SET since_ms = excluded.since_ms;
+
+-- name: FAILING_DROP
+DELETE FROM failing WHERE lane = :lane;
+
+-- name: FAILING_EACH
+SELECT lane, since_ms FROM failing;
+
+-- name: FAILING_TRIM
+-- At start: where nothing is to be sent nobody knows what a destination would do.
+DELETE FROM failing WHERE since_ms < :before_ms AND NOT EXISTS (
+    SELECT 1 FROM app NOT INDEXED
+    CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id
+    WHERE delivery.lane = failing.lane AND delivery.state = {delivery_state.pending});

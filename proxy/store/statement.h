@@ -1,0 +1,17 @@
+/* statement.h - an SQL statement as the build makes it of a .sql file (embed_sql.cmake): its text, and the names of
+ * its parameters in the order in which the library numbers them. Who binds one says its name. */
+#ifndef HL_STORE_STATEMENT_H
+#define HL_STORE_STATEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hl_statement {
+    const char *name; /* in its .sql file */
+    const char *text;
+    const uint8_t *params; /* of the enum that is made with it: hl_sql_param, hl_ask_param, … */
+    size_t n_params;       /* of a row; */
+    size_t n_rows; /* more than one: of so many rows that an INSERT adds, one after the other */
+};
+
+#endif
