@@ -144,7 +144,7 @@ export async function goTo(page, hash) {
 
 /** Does what leads to another page, or to the same one by another filter, and waits until that is shown. */
 export async function follow(page, act) {
-    await page.evaluate(() => document.querySelector('main h1').setAttribute('data-before', ''));
+    await page.locator('main h1').evaluate((heading) => heading.setAttribute('data-before', '')); // after a reload it comes late
     await act();
     await page.locator('main h1:not([data-before])').waitFor();
 }
