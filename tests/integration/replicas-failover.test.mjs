@@ -3,14 +3,15 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { cluster } from './lib/postgres.mjs';
 import { RUNS, fleet } from './lib/replicas.mjs';
-import { gate, until } from './lib/until.mjs';
+import { RUN } from './lib/stage.mjs';
+import { gate, until, within } from './lib/until.mjs';
 
 const LAST_SECONDS = { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '10s' };
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
 
 /** Replicas by these names; a call with `X-Gate: NAME` waits in the app until `open(NAME)`. */
-async function failing(t, names) {
+async function failing(t, names, env) {
     const gates = new Map();
     const at = (name) => gates.get(name) ?? gates.set(name, gate()).get(name);
     const app = async (exchange, by) => {
@@ -20,7 +21,7 @@ async function failing(t, names) {
         await exchange.json({ by });
     };
     const database = await cluster(t);
-    const all = await fleet(t, { database, env: LAST_SECONDS, app });
+    const all = await fleet(t, { database, env: { ...LAST_SECONDS, ...env }, app });
     for (const name of names) await all.add(name);
     const begin = (replica, name) =>
         replica.begin({ hook: all.receiver.url(`/${name}`), headers: name === 'free' ? {} : { 'x-gate': name } });
@@ -144,4 +145,44 @@ test('a replica that was killed, before a failover or after it, still says what 
     for (const id of [cut, cancelled]) assert.equal((await two.settled(id)).state, 'delivered');
     assert.equal(all.receiver.requests.length, ended.length + 3, 'each webhook was sent once');
     for (const { sidecar } of all.replicas) assert.equal(await sidecar.metric('hookline_store_unheard_replicas_total'), 0);
+});
+
+test('while a failover is waited out the slots of the app are there for callers', async (t) => {
+    const { all, database, begin } = await failing(t, ['one', 'two'], { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '60s' });
+    const [one, two] = all.replicas;
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    await two.sidecar.kill();
+    await database.lose();
+    await stores(one);
+    const queued = await begin(one, 'free');
+    assert.equal((await within('its answer', one.call(RUN))).status, 200);
+    assert.equal((await one.show(queued)).state, 'queued');
+});
+
+test('a run that another replica has begun does not expire before that one had its say', async (t) => {
+    const { all, database, begin, open } = await failing(t, ['one', 'two'], { HOOKLINE_REPLICA_TTL: '60s' });
+    const [one, two] = all.replicas;
+    const first = [await begin(one, 'a'), await begin(two, 'b')];
+    for (const id of first) await running(one, id);
+    const expiring = (name, within) =>
+        ({ hook: all.receiver.url(`/${name}`), headers: { 'x-gate': name, 'x-run-start-timeout': within } });
+    const begun = await one.begin(expiring('late', '1h'));
+    await database.keep();
+    await Promise.all(all.replicas.map(stores));
+    open('a');
+    await running(one, begun);
+    const [has, other] = (await one.show(begun)).replica === 'two' ? [two, one] : [one, two];
+    has.freeze();
+    await database.lose();
+    await stores(other);
+    await all.rows("UPDATE ~.ticket SET start_by = now() WHERE run_id = $1", [begun]);
+    const never = await other.begin(expiring('never', '1s'));
+    await until('the time of both is over', () => all.count("~.ticket WHERE run_id = $1 AND start_by < now() - interval '2 s'", [never]));
+    assert.equal((await other.show(begun)).state, 'queued');
+    has.wake();
+    for (const name of ['b', 'late']) open(name);
+    assert.equal((await other.finished(begun)).state, 'success');
+    assert.equal(all.calls(begun), 1);
+    assert.equal((await other.finished(never)).reason, 'expired');
 });

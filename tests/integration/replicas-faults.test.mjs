@@ -1,5 +1,6 @@
 // Replicas whose server goes, whose connections break and whose answers are lost: what was accepted ends once, and is reported.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { test } from './lib/case.mjs';
 import { link } from './lib/link.mjs';
 import { cluster, postgres } from './lib/postgres.mjs';
@@ -302,4 +303,36 @@ test('without PostgreSQL calls go on, new runs are refused, and what ends meanwh
     await a.finished(await a.begin());
     assert.equal(await all.count('~.node WHERE is_dead'), 0);
     assert.equal(all.receiver.requests.length, 4);
+});
+
+test('a replica whose session the database does not have joins anew, and what it records and claims goes on', async (t) => {
+    const all = await fleet(t);
+    const a = await all.add('a');
+    await all.rows('UPDATE ~.node SET session = gen_random_uuid()');
+    const { status, id } = await a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') } });
+    assert.equal(status, 200);
+    assert.equal((await all.receiver.envelope('/sync')).run_id, id);
+    assert.equal((await a.finished(await a.begin())).state, 'success');
+});
+
+test('a claim that finds no descriptor is given back with a beat, and not asked for again before', async (t) => {
+    const all = await fleet(t, { env: { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_REPLICA_TTL: '12s' } });
+    const a = await all.add('a');
+    const descriptors = (n) => execFileSync('prlimit', ['--pid', `${a.sidecar.pid}`, `--nofile=${n}:`]);
+    const first = await a.begin({ isHeld: true });
+    await a.called(first);
+    const long = await a.begin({ body: 'x'.repeat(400_000) });
+    const look = async () =>
+        (await all.rows('SELECT t.epoch, n.beat_at::text AS beat FROM ~.ticket t, ~.node n WHERE t.run_id = $1', [long]))[0];
+    descriptors(8);
+    all.held.open();
+    await until('it was given back', async () => (await look()).epoch >= 2);
+    const { epoch } = await look();
+    const beats = new Set();
+    await until('three beats have been', async () => beats.add((await look()).beat).size > 3);
+    const claimed = (await look()).epoch - epoch;
+    assert.ok(claimed <= 2 * (beats.size + 1), `its epoch grew by ${claimed} in ${beats.size} beats`);
+    descriptors(4096);
+    const { state, attempts } = await a.finished(long);
+    assert.deepEqual([state, attempts], ['success', 1]);
 });

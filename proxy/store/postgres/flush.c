@@ -45,13 +45,6 @@ static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_c
 
 /* --- filling -------------------------------------------------------------------------------- */
 
-/* Not yet: something else on the same run, delivery or key is under way, or this replica has not
- * joined anew. */
-static bool must_wait(const struct hl_pg_store *s, const struct hl_pg_op *op)
-{
-    return hl_pg_op_is_busy(s, op) || (op->was_dead && hl_id_eq(&op->as, &s->session));
-}
-
 /* There is room for it in the transaction. */
 static bool has_place(const struct hl_pg_flush *f, const struct hl_pg_op *op)
 {
@@ -86,7 +79,7 @@ static void fill(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
             continue;
         if (!has_place(f, op))
             break;
-        if (must_wait(s, op) || (op->how->is_single && singles == SINGLES_MAX))
+        if (hl_pg_op_is_busy(s, op) || (op->how->is_single && singles == SINGLES_MAX))
             continue;
         singles += op->how->is_single;
         take(s, f, op);

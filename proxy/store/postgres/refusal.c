@@ -46,11 +46,18 @@ static enum hl_err hold(struct hl_pg_store *s, struct hl_pg_op *op)
     return HL_OK;
 }
 
+/* It is sent when this replica has joined anew. */
+static bool lacks_session(const struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    return op->was_dead && hl_id_eq(&op->as, &s->session);
+}
+
 enum hl_err hl_pg_refusal_waits(
     struct hl_pg_store *s, struct hl_pg_op *op, uint64_t now_ms, bool *waits)
 {
     const struct hl_pg_kind *kind = kind_of(s, op);
-    *waits = op->refused.again_ms > now_ms || (kind->is_closed && kind->probe != op);
+    *waits = op->refused.again_ms > now_ms || (kind->is_closed && kind->probe != op) ||
+             lacks_session(s, op);
     return *waits ? hold(s, op) : HL_OK;
 }
 
