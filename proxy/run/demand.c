@@ -184,25 +184,38 @@ static void release_slots(struct hl_runs *runs, uint32_t n)
 
 /* ---- what is claimed ---- */
 
-static uint64_t age_ms(int64_t since_ms)
+static void look_at_clock(struct hl_runs *runs)
 {
-    int64_t now_ms = hl_clock_wall_ms();
-    return now_ms > since_ms ? (uint64_t)(now_ms - since_ms) : 0;
+    const struct hl_wait_reading now = hl_wait_reading_take();
+    hl_wait_clock_look(&runs->dispatch.clock, &now);
+}
+
+/* It has been waited for all that time since then. */
+static bool is_long_ago(
+    struct hl_runs *runs, struct hl_seen_time *seen, const struct hl_counter *wall)
+{
+    struct hl_wait_clock *clock = &runs->dispatch.clock;
+    int64_t wall_ms = (int64_t)hl_counter_get(wall);
+    hl_seen_time_look(seen, clock, wall_ms);
+    return hl_wait_clock_age(clock, wall_ms, seen) >= runs->config->app_start_timeout_ms;
 }
 
 /* Whether the oldest queued run has waited so long, and the app (with replicas: the app of each) has
  * taken no call in all that time. The first worker sees to it for all. */
-static bool has_doomed(const struct hl_runs *runs)
+static bool has_doomed(struct hl_runs *runs)
 {
+    struct hl_dispatch *d = &runs->dispatch;
     const struct hl_store_gauges *gauges = hl_store_gauges(runs->service->store);
-    uint64_t most_ms = runs->config->app_start_timeout_ms;
-    int64_t oldest_ms = (int64_t)hl_counter_get(&gauges->oldest_queued_ms);
-    int64_t taken_ms = (int64_t)hl_counter_get(&gauges->app_taken_ms);
-    return runs->index == 0 && hl_gate_closed_for(runs->gate.gate) >= most_ms && oldest_ms > 0 &&
-           age_ms(oldest_ms) >= most_ms && age_ms(taken_ms) >= most_ms;
+    if (runs->index != 0)
+        return false;
+    look_at_clock(runs);
+    bool is_old = is_long_ago(runs, &d->oldest, &gauges->oldest_queued_ms);
+    bool is_untaken = is_long_ago(runs, &d->taken, &gauges->app_taken_ms);
+    return hl_gate_closed_for(runs->gate.gate) >= runs->config->app_start_timeout_ms &&
+           d->oldest.wall_ms > 0 && is_old && is_untaken;
 }
 
-static enum hl_demand_mode choose_mode(const struct hl_runs *runs)
+static enum hl_demand_mode choose_mode(struct hl_runs *runs)
 {
     if (runs->is_draining || runs->dispatch.is_withdrawing || runs->dispatch.max == 0)
         return HL_DEMAND_NOTHING;
@@ -333,8 +346,10 @@ static enum hl_demand_verdict judge(struct hl_runs *runs, const struct hl_claime
         return HL_DEMAND_GIVE_BACK;
     if (d->mode == HL_DEMAND_RUNS && hl_gate_is_open(runs->gate.gate))
         return HL_DEMAND_CALL;
+    look_at_clock(runs);
     d->has_more_doomed = d->mode == HL_DEMAND_DOOMED &&
-                         age_ms(claimed->created_ms) >= runs->config->app_start_timeout_ms;
+                         hl_wait_clock_age(&d->clock, claimed->created_ms, &d->oldest) >=
+                             runs->config->app_start_timeout_ms;
     return d->has_more_doomed ? HL_DEMAND_TOO_LATE : HL_DEMAND_GIVE_BACK;
 }
 

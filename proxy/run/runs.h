@@ -10,6 +10,7 @@
 #include "run/call_tally.h"
 #include "run/pages.h"
 #include "run/recent.h"
+#include "run/wait_clock.h"
 
 struct hl_accept;
 struct hl_reader;
@@ -34,10 +35,12 @@ struct hl_dispatch {
     uint32_t owed;             /* of `credit`, what the store could not be told */
     bool owes_credit, owes_withdrawal;
     enum hl_demand_mode mode;
-    bool holds_slots;                   /* credit has slots of the app, as runs then have */
-    bool has_more_doomed;               /* the last claim was one */
-    uint32_t withdrawals;               /* not answered yet */
-    struct hl_timer overdue;            /* the first worker's, while the app takes no calls */
+    bool holds_slots;        /* credit has slots of the app, as runs then have */
+    bool has_more_doomed;    /* the last claim was one */
+    uint32_t withdrawals;    /* not answered yet */
+    struct hl_timer overdue; /* the first worker's, while the app takes no calls; as is */
+    struct hl_wait_clock clock;
+    struct hl_seen_time oldest, taken;  /* the oldest queued run; a call that an app took */
     uint32_t max;                       /* this worker's share of HOOKLINE_ASYNC_CONCURRENCY */
     uint32_t running;                   /* claimed here */
     uint32_t ended;                     /* of those, in this loop turn */

@@ -8,7 +8,7 @@ import { test } from './lib/case.mjs';
 import { shiftedClock } from './lib/clock.mjs';
 import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -286,3 +286,19 @@ test('a clock before 1970 stops nothing', async (t) => {
     assert.equal((await call(RUN)).status, 200);
     assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
 });
+
+for (const [what, by] of [['forward', HOUR], ['back', -HOUR]])
+    test(`a run waits for an app that is not up for as long as it may, though the clock is set ${what}`, async (t) => {
+        const env = { HOOKLINE_APP_START_TIMEOUT: '3s' };
+        const { call, clock, ended, show, sidecar } = await wrong(t, { app: null, env });
+        await sleep(3500); // the app has not been up for as long as a run may wait
+        await call(RUN, { query: { async: 'true' } }).then(({ id }) => ended(id)); // so it is known that runs are ended
+        const { id } = await call(RUN, { query: { async: 'true' } });
+        await clock.set(by);
+        if (by > 0) {
+            await sleep(1000); // it is looked at every 0.3 s
+            assert.equal((await show(id)).state, 'queued');
+        }
+        assert.equal((await ended(id)).reason, 'upstream_unreachable');
+        assert.equal((await control(sidecar)('GET', '/healthz')).status, 200);
+    });
