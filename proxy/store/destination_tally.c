@@ -36,7 +36,8 @@ void hl_destination_tally_add(struct hl_destination_tally *t, struct hl_destinat
 {
     if (attempt->ended_ms == 0)
         return;
-    if (attempt->ended_ms >= row->last_ms) {
+    if (attempt->ended_ms >
+        row->last_ms) { /* of one millisecond: the newest delivery, which comes first */
         row->last_ms = attempt->ended_ms;
         row->last_status = attempt->http_status;
     }
