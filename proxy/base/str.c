@@ -78,7 +78,8 @@ bool hl_str_to_u64(struct hl_str s, uint64_t *out)
         return false;
     for (size_t i = 0; i < s.n; i++) {
         unsigned digit = (unsigned)(unsigned char)s.p[i] - '0';
-        if (digit > 9 || v > (UINT64_MAX - digit) / 10)
+        bool may_overflow = i >= 19; /* digits before it always fit */
+        if (digit > 9 || (may_overflow && v > (UINT64_MAX - digit) / 10))
             return false;
         v = v * 10 + digit;
     }

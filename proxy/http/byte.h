@@ -61,6 +61,12 @@ static inline hl_block hl_block_letters(hl_block block)
     return (hl_block)(from_a < 26) | (hl_block)(block == '-');
 }
 
+/* What may not stand in a request target: all but VCHAR, and '#'. */
+static inline hl_block hl_block_no_target(hl_block block)
+{
+    return (hl_block)((hl_block)(block - 0x21) > 0x7e - 0x21) | (hl_block)(block == '#');
+}
+
 /* What a JSON string cannot hold as it is: controls, '"' and '\\'. */
 static inline hl_block hl_block_escaped(hl_block block)
 {
@@ -84,6 +90,20 @@ static inline unsigned hl_block_mask(hl_block marks)
 static inline unsigned hl_block_first(hl_block marks)
 {
     return (unsigned)__builtin_ctz(hl_block_mask(marks) | 1u << HL_BLOCK);
+}
+
+/* The first byte in p[0..end) that may not stand in a request target, or `end`. */
+static inline const char *hl_byte_target_end(const char *p, const char *end)
+{
+    while (end - p >= HL_BLOCK) {
+        unsigned n = hl_block_first(hl_block_no_target(hl_block_load(p)));
+        p += n;
+        if (n < HL_BLOCK)
+            return p;
+    }
+    while (p < end && hl_byte_is(*p, HL_BYTE_TARGET))
+        p++;
+    return p;
 }
 
 /* The first CR or LF in p[0..end), or `end`. */

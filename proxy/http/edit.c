@@ -269,18 +269,14 @@ size_t hl_edit_response(
     char *out, size_t cap, const struct hl_head *head, const struct hl_response_edit *edit)
 {
     struct hl_writer w = hl_writer_on(out, cap);
-    uint64_t dropped =
-        BIT(CONTENT_LENGTH) | BIT(TRANSFER_ENCODING) | BIT(UNDERSCORE) | BIT(X_REQUEST_ID);
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     bool adds_charset =
         edit->is_event_stream && type && hl_str_eq_nocase(type->value, HL_STR("text/event-stream"));
-    if (adds_charset)
-        dropped |= BIT(CONTENT_TYPE);
-    if (edit->cors.allowed.n > 0)
-        dropped |= BIT(ACCESS_CONTROL_ALLOW_ORIGIN); /* two of them are as good as none */
-
-    if (edit->is_unkept)
-        dropped |= BIT(X_RUN); /* it is ours to say */
+    uint64_t dropped = BIT(CONTENT_LENGTH) | BIT(TRANSFER_ENCODING) | BIT(UNDERSCORE) |
+                       BIT(X_REQUEST_ID) | bits_if(adds_charset, BIT(CONTENT_TYPE)) |
+                       /* two of them are as good as none */
+                       bits_if(edit->cors.allowed.n > 0, BIT(ACCESS_CONTROL_ALLOW_ORIGIN)) |
+                       bits_if(edit->is_unkept, BIT(X_RUN)); /* it is ours to say */
 
     write_status_line(&w, head);
     write_lines(&w, head, dropped);

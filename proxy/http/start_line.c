@@ -66,8 +66,7 @@ const char *hl_start_line_read_request(
         return refuse(fault, HL_REFUSAL_REQUEST_LINE);
 
     start = ++p;
-    while (p < end && hl_byte_is(*p, HL_BYTE_TARGET))
-        p++;
+    p = hl_byte_target_end(p, end);
     head->target = (struct hl_str){start, (size_t)(p - start)};
     if (p == end || *p != ' ')
         return refuse(fault, HL_REFUSAL_TARGET_BYTES);

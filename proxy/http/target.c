@@ -9,10 +9,7 @@
 
 static bool has_only_target_bytes(struct hl_str s)
 {
-    for (size_t i = 0; i < s.n; i++)
-        if (!hl_byte_is(s.p[i], HL_BYTE_TARGET))
-            return false;
-    return s.n > 0;
+    return s.n > 0 && hl_byte_target_end(s.p, s.p + s.n) == s.p + s.n;
 }
 
 /* Past "scheme://authority", to the path, the query or the end. */

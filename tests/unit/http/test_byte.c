@@ -48,6 +48,7 @@ Test(byte, blocks_find_the_first_byte_of_their_kind)
         bool is_control = !(expected(c) & HL_BYTE_FIELD) || c == '\t';
         bool is_escaped = c < 0x20 || c == '"' || c == '\\';
         bool is_letter = (c < 0x80 && isalpha((int)c)) || c == '-';
+        bool ends_target = !(expected(c) & HL_BYTE_TARGET);
         for (unsigned place = 0; place < HL_BLOCK; place++) {
             char plain[HL_BLOCK], marked[HL_BLOCK];
             memset(plain, 'x', sizeof plain);
@@ -60,6 +61,22 @@ Test(byte, blocks_find_the_first_byte_of_their_kind)
             cr_assert_eq(first, is_escaped ? place : HL_BLOCK, "%02x at %u", c, place);
             first = hl_block_first(hl_block_letters(hl_block_load(marked)));
             cr_assert_eq(first, is_letter ? place : HL_BLOCK, "%02x at %u", c, place);
+            first = hl_block_first(hl_block_no_target(hl_block_load(plain)));
+            cr_assert_eq(first, ends_target ? place : HL_BLOCK, "%02x at %u", c, place);
+        }
+    }
+}
+
+Test(byte, targets_of_any_length_end_at_the_first_byte_that_is_none)
+{
+    char text[3 * HL_BLOCK];
+    for (size_t n = 0; n <= sizeof text; n++) {
+        memset(text, '/', sizeof text);
+        cr_assert_eq(hl_byte_target_end(text, text + n), text + n);
+        for (size_t at = 0; at < n; at++) {
+            text[at] = '#';
+            cr_assert_eq(hl_byte_target_end(text, text + n), text + at);
+            text[at] = '?';
         }
     }
 }
