@@ -103,10 +103,10 @@ int64_t hl_clock_ahead_ms(void)
 
 void hl_clock_set_steady(int64_t new_lead_ms, bool is_held)
 {
-    /* Asked first: it must not be ahead by the asking. */
+    /* Asked first, and a microsecond back, for both are rounded down: it must not be ahead by the asking. */
     int64_t us = wall_us() + new_lead_ms * 1000;
     atomic_store_explicit(&lead_ms, new_lead_ms, memory_order_relaxed);
-    atomic_store_explicit(&held_us, is_held ? us - boot_us() : NOT_YET, memory_order_relaxed);
+    atomic_store_explicit(&held_us, is_held ? us - boot_us() - 1 : NOT_YET, memory_order_relaxed);
 }
 
 int64_t hl_clock_steady_ms(void)
