@@ -505,6 +505,7 @@ Test(run_stream, goes_to_a_shared_store_at_once_when_much_has_come)
     cr_assert_eq(part->at, 0);
     cr_assert_eq(part->bytes.n, HL_STREAM_PART_MAX);
     answer_part(part, HL_OK);
+    answer_part(take_part(HL_STREAM_PART_MAX, "x"), HL_OK);
 }
 
 Test(run_stream, goes_to_a_shared_store_again_after_an_error)

@@ -7,11 +7,21 @@
 #define HL_TEST_POSTGRES_CLUSTER_H
 
 #define POSTGRES_SCHEMA_SIZE 32
+#define POSTGRES_SHAPE_SIZE  33
 
 /* Its URL; fails the test when there is no server. Borrowed, until the process ends. */
 const char *postgres_url(void);
 
-/* The name of a schema that nobody has: it is there once somebody has made it. */
+/* A schema for a test: one that an earlier test of this program has given back, and its shape; else the name of one that
+ * nobody has, which is there once somebody has made it, and no shape (""). */
+void postgres_schema_take(char name[POSTGRES_SCHEMA_SIZE], char shape[POSTGRES_SHAPE_SIZE]);
+/* What its tables are, to be asked for when they have just been made. */
+void postgres_schema_measure(const char *name, char shape[POSTGRES_SHAPE_SIZE]);
+/* Waits until the sessions have gone whose application_name is its name. Then it is there for another test, without a
+ * row but what making it leaves; or is dropped, if its shape is another than it was. */
+void postgres_schema_give_back(const char *name, const char *shape);
+
+/* The name of a schema that nobody has. */
 void postgres_schema_draw(char name[POSTGRES_SCHEMA_SIZE]);
 /* Drops it with all that is in it, if it is there; fails the test when somebody holds on to it. */
 void postgres_schema_drop(const char *name);

@@ -34,3 +34,40 @@ Test(postgres_cluster, dropped_schema_is_gone_with_what_was_in_it_and_another_st
     cr_assert_eq(count(connection, sql), 0);
     PQfinish(connection);
 }
+
+/* With the table that each schema of the store's has, and a row. Returns its connection. */
+static PGconn *make_schema(char name[POSTGRES_SCHEMA_SIZE], char shape[POSTGRES_SHAPE_SIZE])
+{
+    char sql[300];
+    PGconn *connection = PQconnectdb(postgres_url());
+    postgres_schema_draw(name);
+    snprintf(sql, sizeof(sql),
+        "CREATE SCHEMA %s CREATE TABLE meta (k text, v bytea) CREATE TABLE t (n int);"
+        " INSERT INTO %s.t VALUES (1) RETURNING n",
+        name, name);
+    cr_assert_eq(count(connection, sql), 1);
+    postgres_schema_measure(name, shape);
+    return connection;
+}
+
+Test(postgres_cluster, schema_that_is_given_back_has_its_tables_without_a_row)
+{
+    char name[POSTGRES_SCHEMA_SIZE], shape[POSTGRES_SHAPE_SIZE], sql[256];
+    PGconn *connection = make_schema(name, shape);
+    postgres_schema_give_back(name, shape);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s.t", name);
+    cr_assert_eq(count(connection, sql), 0);
+    PQfinish(connection);
+}
+
+Test(postgres_cluster, schema_whose_tables_were_changed_is_not_given_back)
+{
+    char name[POSTGRES_SCHEMA_SIZE], shape[POSTGRES_SHAPE_SIZE], sql[256];
+    PGconn *connection = make_schema(name, shape);
+    snprintf(sql, sizeof(sql), "ALTER TABLE %s.t ADD COLUMN m int; SELECT 1", name);
+    cr_assert_eq(count(connection, sql), 1);
+    postgres_schema_give_back(name, shape);
+    snprintf(sql, sizeof(sql), "SELECT count(*) FROM pg_namespace WHERE nspname = '%s'", name);
+    cr_assert_eq(count(connection, sql), 0);
+    PQfinish(connection);
+}
