@@ -25,6 +25,8 @@
 #include "store/store.h"
 
 #define PATIENCE_S 20
+/* For this the upkeep makes three partitions of each table, for an hour 50. */
+#define DAYS_MS (INT64_C(4) * 24 * 3600 * 1000)
 
 static void wake(void *arg)
 {
@@ -77,15 +79,24 @@ void *party_wait(struct party *p, uint32_t type)
 
 static void choose_schema(struct fixture *f)
 {
-    postgres_schema_draw(f->schema);
-    f->config.postgres_url = hl_str_from(postgres_url());
+    postgres_schema_take(f->schema, f->shape);
+    snprintf(f->url, sizeof(f->url), "%s?application_name=%s", postgres_url(), f->schema);
+    f->config.postgres_url = hl_str_from(f->url);
     f->config.postgres_schema = hl_str_from(f->schema);
     f->config.postgres_prepare = true;
     f->config.replica = HL_STR("test");
     f->config.replica_ttl_ms = 60 * 1000;
-    /* Of an hour the upkeep would make 50 partitions of each table beside the test, of four days three. */
-    f->config.retention_ms = INT64_C(4) * 24 * 3600 * 1000;
+    f->config.retention_ms = DAYS_MS;
     f->config.key = HL_STR("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+}
+
+static void make_directory(struct fixture *f)
+{
+    const char *parent = getenv("TMPDIR");
+    if (!parent || strlen(parent) > sizeof(f->dir) / 2)
+        parent = "/tmp";
+    snprintf(f->dir, sizeof(f->dir), "%s/hookline-store-XXXXXX", parent);
+    cr_assert(mkdtemp(f->dir));
 }
 
 void fixture_init(struct fixture *f, enum hl_store_kind kind)
@@ -107,8 +118,7 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
         .max_queued_runs = 100000,
         .max_pending_deliveries = 100000,
         .store_max_bytes = {.percent = 80}};
-    strcpy(f->dir, "/tmp/hookline-store-XXXXXX");
-    cr_assert(mkdtemp(f->dir));
+    make_directory(f);
     f->config.data_dir = hl_str_from(f->dir);
     if (kind == HL_STORE_POSTGRES)
         choose_schema(f);
@@ -177,9 +187,8 @@ void fixture_fini(struct fixture *f)
     party_fini(&f->sender);
     party_fini(&f->asker);
     nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    /* tests/run.sh has a server that ends with them, and says so: to drop a schema takes as long as its test. */
-    if (f->config.store == HL_STORE_POSTGRES && !getenv("HOOKLINE_TEST_KEEP_SCHEMAS"))
-        postgres_schema_drop(f->schema);
+    if (f->config.store == HL_STORE_POSTGRES)
+        postgres_schema_give_back(f->schema, f->shape);
 }
 
 enum hl_err fixture_try_open(struct fixture *f)
@@ -187,12 +196,32 @@ enum hl_err fixture_try_open(struct fixture *f)
     return hl_store_open(&f->store, &f->config, f->why, sizeof(f->why));
 }
 
-void fixture_open(struct fixture *f)
+static void open_wholly(struct fixture *f)
 {
     enum hl_err err = fixture_try_open(f);
     cr_assert(err == HL_OK, "open: %s: %s", hl_err_text(err), f->why);
     while (hl_store_standing(f->store) == HL_STORE_OPENING) /* on a machine that does much else */
         usleep(1000);
+}
+
+/* The first who opens one makes its tables: whatever the test's retention is, for one of some days. */
+static void make_schema(struct fixture *f)
+{
+    uint64_t wanted = f->config.retention_ms;
+    f->config.retention_ms = DAYS_MS;
+    open_wholly(f);
+    postgres_schema_measure(f->config.postgres_schema.p, f->shape);
+    f->config.retention_ms = wanted;
+    if (wanted != DAYS_MS)
+        fixture_close(f);
+}
+
+void fixture_open(struct fixture *f)
+{
+    if (f->config.store == HL_STORE_POSTGRES && !f->shape[0])
+        make_schema(f);
+    if (!f->store)
+        open_wholly(f);
 }
 
 void fixture_close(struct fixture *f)

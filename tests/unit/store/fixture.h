@@ -30,7 +30,9 @@ struct fixture {
     struct party worker, sender, asker;
     struct hl_id_source ids;
     char dir[64]; /* the data directory, removed at the end; on postgres for scratch */
-    char schema[POSTGRES_SCHEMA_SIZE]; /* postgres: dropped at the end */
+    char schema[POSTGRES_SCHEMA_SIZE]; /* postgres: given back at the end, if its shape is this */
+    char shape[POSTGRES_SHAPE_SIZE];
+    char url[256]; /* its sessions have the schema's name */
     char why[512];
 };
 
