@@ -60,6 +60,13 @@ const section = (page, name) =>
     page.locator('section').filter({ has: page.getByRole('heading', { name, exact: true, level: 2 }) });
 const fact = (page, name) =>
     page.locator('.facts > div').filter({ has: page.getByText(name, { exact: true }) }).locator('dd');
+
+/** Waits until that is all of an element's text. Megabytes come from the page once, when there are as many as there should be. */
+async function showsText(element, text) {
+    await until('all of it', async () => (await element.evaluate((e) => e.textContent.length)) === text.length);
+    assert.equal(await element.evaluate((e) => e.textContent), text);
+}
+
 const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 
 /* ---- what it answered ---- */
@@ -90,7 +97,7 @@ test('5 MiB of JSON are formatted to the last line while the page goes on', { li
     await result.getByText('"the last one"').waitFor();
 
     await page.getByRole('button', { name: 'Raw' }).click();
-    await until('it is as it was sent', async () => (await result.evaluate((e) => e.textContent)) === LARGE);
+    await showsText(result, LARGE);
     await page.getByRole('button', { name: 'Copy response' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     assert.equal(await clipboard(page), LARGE);
@@ -103,7 +110,7 @@ test('what is drawn when another way to show it is chosen is that way alone', { 
     const page = await open(`#/runs/${id}`);
     await page.locator('pre.result').waitFor();
     for (const name of ['Raw', 'Formatted', 'Raw']) await page.getByRole('button', { name, exact: true }).click();
-    await until('all of it', async () => (await page.locator('pre.result').evaluate((e) => e.textContent)) === LARGE);
+    await showsText(page.locator('pre.result'), LARGE);
     assert.equal(await page.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
 });
 
@@ -124,7 +131,7 @@ test('nothing is lost or added where the blocks of a long text meet', async (t) 
     await ended(id);
     const page = await open(`#/runs/${id}`);
     const result = page.locator('pre.result');
-    await until('all of it', async () => (await result.evaluate((e) => e.textContent)) === body.replaceAll('\r\n', '\n'));
+    await showsText(result, body.replaceAll('\r\n', '\n'));
 });
 
 /** In pieces of `n` characters. */
