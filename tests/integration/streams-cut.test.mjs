@@ -31,6 +31,19 @@ function sentFor(at) {
     return sent;
 }
 
+const tails = new Map();
+
+/** What a client makes of the stream from there on. */
+function eventsFrom(at) {
+    if (!tails.has(at)) tails.set(at, parse(WHOLE.text.slice(at)).events);
+    return tails.get(at);
+}
+
+/** As deepEqual says it; of lists that are equal, as nearly all are, their texts are. */
+function assertSame(events, expected, told) {
+    if (JSON.stringify(events) !== JSON.stringify(expected)) assert.deepEqual(events, expected, told);
+}
+
 /** Connections that a test has opened and not closed: thousands come and go. */
 function wires(t, sidecar) {
     const open = new Set();
@@ -66,7 +79,7 @@ async function cutAfter(n, follower) {
 /** What a follower gets who goes on after what was had: each event of the rest, and no other. */
 async function assertGoesOn(follower, had, told) {
     const place = placeAfter(WHOLE, had.lastEventId);
-    const expected = parse(WHOLE.text.slice(place.at)).events;
+    const expected = eventsFrom(place.at);
     if (follower.status === 204) {
         assert.ok(place.isOver, `${told}: there was more`);
         assert.equal(follower.state, 'success', told);
@@ -76,8 +89,8 @@ async function assertGoesOn(follower, had, told) {
     }
     const got = follower.reader.events;
     assert.ok(got.length + had.events.length >= ALL.length, `${told}: ${ALL.length - got.length - had.events.length} events were lost`);
-    assert.deepEqual(had.events, ALL.slice(0, had.events.length), told);
-    assert.deepEqual(got, expected, told);
+    assertSame(had.events, ALL.slice(0, had.events.length), told);
+    assertSame(got, expected, told);
 }
 
 /** An app that waits, after as many bytes as the call's field says, until it may send the rest. */
@@ -153,7 +166,7 @@ for (const [name, store] of Object.entries(STORES)) {
             assert.equal(follower.state, 'running', told);
             while (follower.text.length < WHOLE.text.length - place.at) await follower.piece();
             assert.equal(follower.text, WHOLE.text.slice(place.at), told);
-            assert.deepEqual(had.events, ALL.slice(0, had.events.length), told);
+            assertSame(had.events, ALL.slice(0, had.events.length), told);
             follower.close();
         });
         door.open();
@@ -203,13 +216,13 @@ for (const [name, store] of Object.entries(STORES)) {
             let had = 0; // events, without those that were repeated
             for (let follower = caller, last = ''; follower.status !== 204; cuts++) {
                 const { at } = placeAfter(WHOLE, last);
-                const rest = parse(WHOLE.text.slice(at)).events;
+                const rest = eventsFrom(at);
                 const cut = new EventReader(last);
                 let left = 1 + Math.floor(random() * 800);
                 for (let piece; left > 0 && (piece = await follower.piece()) !== undefined; left -= piece.length)
                     cut.feed(piece.slice(0, left));
                 follower.close();
-                assert.deepEqual(cut.events, rest.slice(0, cut.events.length), `after ${JSON.stringify(last)}`);
+                assertSame(cut.events, rest.slice(0, cut.events.length), `after ${JSON.stringify(last)}`);
                 assert.ok(ALL.length - rest.length <= had, `${ALL.length - rest.length - had} events were lost`);
                 had = Math.max(had, ALL.length - rest.length + cut.events.length);
                 last = cut.lastEventId;
