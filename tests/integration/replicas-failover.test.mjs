@@ -176,9 +176,10 @@ test('a run that another replica has begun does not expire before that one had i
     has.freeze();
     await database.lose();
     await stores(other);
-    await all.rows("UPDATE ~.ticket SET start_by = now() WHERE run_id = $1", [begun]);
+    await all.rows('UPDATE ~.ticket SET start_by = now() WHERE run_id = $1', [begun]);
     const never = await other.begin(expiring('never', '1s'));
-    await until('the time of both is over', () => all.count("~.ticket WHERE run_id = $1 AND start_by < now() - interval '2 s'", [never]));
+    const waits = () => all.count("~.ticket WHERE run_id = $1 AND start_by >= now() - interval '2 s'", [never]);
+    await until('the time of both is over', async () => (await waits()) === 0);
     assert.equal((await other.show(begun)).state, 'queued');
     has.wake();
     for (const name of ['b', 'late']) open(name);
