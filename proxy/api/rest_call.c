@@ -133,6 +133,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_ACCEPT:
         hl_accept_free((struct hl_accept *)msg);
         return;
+    case HL_STORE_CANCEL:
+        free(((struct hl_run_ref *)msg)->order);
+        break;
     case HL_STORE_GET_RUN:
         hl_get_run_fini((struct hl_get_run *)msg);
         break;

@@ -431,13 +431,17 @@ void hl_rest_cancel_run(struct hl_rest_call *call)
 static void cancel(struct hl_rest_call *call)
 {
     struct hl_run_ref *ref = calloc(1, sizeof(*ref));
-    if (!ref) {
+    struct hl_cancel_run *order = calloc(1, sizeof(*order));
+    if (!ref || !order) {
+        free(ref);
+        free(order);
         hl_rest_refuse_memory(call);
         return;
     }
     ref->run_id = call->id;
     hl_str_put(ref->project, sizeof(ref->project), call->project);
     hl_str_put(ref->app, sizeof(ref->app), call->app);
+    ref->order = order;
     hl_rest_ask_store(call, HL_STORE_CANCEL, &ref->m);
     hl_rest_then(call, cancel_recent);
 }

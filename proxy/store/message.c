@@ -174,14 +174,18 @@ struct hl_str hl_store_message_shown_path(struct hl_str target)
     return (struct hl_str){target.p, query ? (size_t)(query - target.p) : target.n};
 }
 
-void hl_cancel_run_push(struct hl_mailbox *box, const struct hl_id *run_id)
+bool hl_cancel_run_push(
+    struct hl_mailbox *box, const struct hl_id *run_id, struct hl_cancel_run **order)
 {
-    struct hl_cancel_run *order = box ? calloc(1, sizeof(*order)) : NULL;
-    if (!order)
-        return;
-    order->msg.type = HL_STORE_CANCEL_RUN;
-    order->run_id = *run_id;
-    hl_mailbox_post(box, &order->msg);
+    struct hl_cancel_run *given = order ? *order : NULL;
+    struct hl_cancel_run *it = !box || given ? given : calloc(1, sizeof(*it));
+    if (!box || !it)
+        return !box;
+    if (order)
+        *order = NULL;
+    *it = (struct hl_cancel_run){.msg.type = HL_STORE_CANCEL_RUN, .run_id = *run_id};
+    hl_mailbox_post(box, &it->msg);
+    return true;
 }
 
 void hl_push_free(struct hl_msg *msg)

@@ -8,6 +8,7 @@
 #include "store/question.h"
 
 struct hl_accept;
+struct hl_cancel_run;
 struct hl_config;
 struct hl_finish;
 
@@ -72,8 +73,10 @@ static inline enum hl_attempt_verdict hl_attempt_final_verdict(
 /* What lists show of a target. The query may carry tokens: it is in the sealed head only. */
 struct hl_str hl_store_message_shown_path(struct hl_str target);
 
-/* Tells whoever has the run to end it; `box` NULL: nobody has it here. Short of memory nobody is told. */
-void hl_cancel_run_push(struct hl_mailbox *box, const struct hl_id *run_id);
+/* Tells whoever has the run to end it; `box` NULL: nobody has it here. `*order`, if there is one, is taken for
+ * that. False: there is no memory, and nobody was told. */
+HL_MUST_CHECK bool hl_cancel_run_push(
+    struct hl_mailbox *box, const struct hl_id *run_id, struct hl_cancel_run **order);
 
 /* Frees a pushed message of any kind (CLAIMED to WORK). NULL-safe. */
 void hl_push_free(struct hl_msg *msg);

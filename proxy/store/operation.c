@@ -97,9 +97,10 @@ static enum hl_err cancel(struct hl_batch *b, struct hl_batch_op *op)
 /* Who has the run is told to cancel it. */
 static void note_cancel(struct hl_batch *b, const struct hl_batch_op *op)
 {
-    const struct hl_id *run_id = &((struct hl_run_ref *)op->m)->run_id;
+    struct hl_run_ref *ref = (struct hl_run_ref *)op->m;
     if (op->is_running)
-        hl_cancel_run_push(hl_id_map_find(&b->live, run_id), run_id);
+        (void)!hl_cancel_run_push(
+            hl_id_map_find(&b->live, &ref->run_id), &ref->run_id, &ref->order);
 }
 
 static size_t weigh_tally(const struct hl_store_msg *m)

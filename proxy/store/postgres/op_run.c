@@ -409,8 +409,9 @@ static void read_cancel(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg
 /* Who has the run here is told at once; another replica hears of it from the outbox. */
 static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    if (op->rc == HL_OK)
-        hl_pg_push_cancel(s, &ref_of(op)->run_id);
+    struct hl_run_ref *ref = (struct hl_run_ref *)op->m;
+    if (op->rc == HL_OK && !hl_pg_push_cancel(s, &ref->run_id, &ref->order))
+        s->outbox.has_missed = true;
     hl_pg_watch_hurry(s); /* a queued one has ended */
     s->leases_more = true;
     if (op->rc == HL_OK)

@@ -49,9 +49,8 @@ static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_i
 {
     switch (kind) {
     case HL_PG_EVENT_CANCEL:
-        hl_pg_push_cancel(s, subject);
-        /* The answer that gives this replica the run may still be on its way. */
-        return hl_pg_live_find(&s->live, subject) != NULL;
+        /* There may be no memory; or the answer that gives this replica the run is still on its way. */
+        return hl_pg_push_cancel(s, subject, NULL) && hl_pg_live_find(&s->live, subject);
     case HL_PG_EVENT_REVOKED:
     case HL_PG_EVENT_ADDED:
     case HL_PG_EVENT_LIMITED:
@@ -174,8 +173,8 @@ static void on_all_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     for (int i = 0; i < PQntuples(cancels); i++) {
         struct hl_pg_row row = {.result = cancels, .row = i};
         struct hl_id run;
-        if (hl_pg_id(&row, &run))
-            hl_pg_push_cancel(s, &run);
+        if (hl_pg_id(&row, &run) && !hl_pg_push_cancel(s, &run, NULL))
+            s->outbox.has_missed = true;
     }
 }
 

@@ -105,7 +105,8 @@ void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
     hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
 }
 
-void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id)
+bool hl_pg_push_cancel(
+    struct hl_pg_store *s, const struct hl_id *run_id, struct hl_cancel_run **order)
 {
-    hl_cancel_run_push(hl_pg_live_find(&s->live, run_id), run_id);
+    return hl_cancel_run_push(hl_pg_live_find(&s->live, run_id), run_id, order);
 }

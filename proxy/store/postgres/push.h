@@ -2,9 +2,12 @@
 #ifndef HL_STORE_POSTGRES_PUSH_H
 #define HL_STORE_POSTGRES_PUSH_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 #include "base/err.h"
 
+struct hl_cancel_run;
 struct hl_claimed;
 struct hl_id;
 struct hl_leased;
@@ -20,8 +23,10 @@ HL_MUST_CHECK enum hl_err hl_pg_read_claimed(
 HL_MUST_CHECK enum hl_err hl_pg_read_leased(
     struct hl_pg_store *s, struct hl_pg_row *row, struct hl_leased **out);
 
-/* Who has the run here is told to end it; nobody may have it. */
-void hl_pg_push_cancel(struct hl_pg_store *s, const struct hl_id *run_id);
+/* Who has the run here is told to end it; nobody may have it. False: there is no memory, and nobody was told.
+ * `*order` is taken for it, if it is there. */
+HL_MUST_CHECK bool hl_pg_push_cancel(
+    struct hl_pg_store *s, const struct hl_id *run_id, struct hl_cancel_run **order);
 
 /* What ended until then is past its retention: hidden, and not to be had again. */
 void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p);
