@@ -64,7 +64,7 @@ enum hl_err hl_barred_ask(
     struct hl_barred *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place)
 {
     *place = hl_barred_find(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
-    if (!*place || hl_quota_enter(*place))
+    if (!*place || hl_quota_enter_or_wait(*place, b->bell))
         return HL_OK;
     *place = NULL;
     return add(b, subject);

@@ -10,10 +10,9 @@
 
 struct hl_key;
 
-#define HL_BARRED_LOOK_MS 100 /* then they are looked at again, for whatever may have ended */
-
 struct hl_barred {
     struct hl_quotas *_Atomic *quotas; /* borrowed; NULL: nobody has any */
+    struct hl_quota_bell *bell;        /* borrowed: rings when one that is barred may start again */
     uint64_t *subjects;
     size_t n, cap;
     uint64_t queued[HL_PRIORITIES]; /* of theirs */

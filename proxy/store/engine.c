@@ -128,6 +128,13 @@ static void append(struct hl_engine *e, struct hl_msg *msg)
     e->last = msg;
 }
 
+/* What was barred may start again: something of its account has left the app, or its limit is another. */
+static void hear_bell(struct hl_engine *e)
+{
+    atomic_store(&e->bell.is_rung, false);
+    hl_barred_forget(&e->backlog.barred);
+}
+
 /* Requests that the store will not take are answered as they come out of the mailbox, so that they
  * do not pile up behind those that wait for space. */
 static void take_mail(struct hl_engine *e)
@@ -135,6 +142,10 @@ static void take_mail(struct hl_engine *e)
     for (struct hl_msg *msg = hl_mailbox_take(&e->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
+        if (msg->type == HL_STORE_LEFT) {
+            hear_bell(e);
+            continue;
+        }
         if (hl_store_message_asks_what_runs(m) && !pick_running(e, m))
             continue;
         if (hl_store_message_ends_credit(m)) /* in the same batch neither */
@@ -319,8 +330,6 @@ static void run_batch(struct hl_engine *e)
     e->retry_us = err == HL_ERR_UNAVAILABLE ? began_us + RETRY_US : HL_NEVER;
     e->serve_us = err && err != HL_ERR_UNAVAILABLE ? began_us + RETRY_US : 0;
 
-    if (b->backlog->barred.n > 0)
-        e->barred_us = hl_clock_mono_us() + HL_BARRED_LOOK_MS * 1000;
     hl_batch_note(b);
     for (size_t i = 0; i < b->n_ops; i++)
         if (!b->ops[i].is_held)
@@ -356,13 +365,6 @@ static void sleep_until(struct hl_engine *e, uint64_t due_us)
 }
 
 /* --- the thread ----------------------------------------------------------------------------- */
-
-/* What was barred may start again: something of its account may have ended, or its limit is another. */
-static void look_at_barred(struct hl_engine *e)
-{
-    if (e->backlog.barred.n > 0 && hl_clock_mono_us() >= e->barred_us)
-        hl_barred_forget(&e->backlog.barred);
-}
 
 static bool can_run(const struct hl_engine *e)
 {
@@ -408,7 +410,6 @@ static void run(void *arg)
         hl_maintenance_expire(e);
         hl_maintenance_recall(e);
         tell_watchers(e);
-        look_at_barred(e);
         if (can_run(e)) {
             run_batch(e);
             tell_watchers(e);
@@ -445,6 +446,7 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     (void)hl_steady_hold(&e->steady, hl_clock_wall_ms(), hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);
+    e->bell = (struct hl_quota_bell){.box = &e->box, .msg.type = HL_STORE_LEFT};
     atomic_init(&e->is_stopping, false);
     atomic_init(&e->wants_trim, false);
     e->trim_us = 0;

@@ -49,12 +49,12 @@ struct hl_engine {
     struct hl_steady steady;
 
     /* CLOCK_MONOTONIC in microseconds */
-    uint64_t retry_us;  /* nothing can be written just now: no batch before */
-    uint64_t barred_us; /* when what is barred is looked at again */
-    uint64_t serve_us;  /* handing out failed: not again before; 0: it did not */
-    uint64_t room_us;   /* what was last found of room holds until then */
-    uint64_t purge_us;  /* the next purge step */
-    uint64_t trim_us;   /* wants_trim: when it is heeded; 0: it has not been seen */
+    uint64_t retry_us;         /* nothing can be written just now: no batch before */
+    struct hl_quota_bell bell; /* what is barred may start again */
+    uint64_t serve_us;         /* handing out failed: not again before; 0: it did not */
+    uint64_t room_us;          /* what was last found of room holds until then */
+    uint64_t purge_us;         /* the next purge step */
+    uint64_t trim_us;          /* wants_trim: when it is heeded; 0: it has not been seen */
     uint64_t
         expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */

@@ -446,8 +446,6 @@ uint64_t hl_maintenance_next_due(const struct hl_engine *e)
         due = sooner(due, e->serve_us);
     if (atomic_load(&e->wants_trim))
         due = sooner(due, e->trim_us);
-    if (e->backlog.barred.n > 0)
-        due = sooner(due, e->barred_us);
     if (e->held.first)
         return sooner(due, e->held.retry_us);
     return e->room && e->retry_us == HL_NEVER ? sooner(due, e->room_us) : due;

@@ -46,6 +46,7 @@ enum hl_store_op {
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
     HL_STORE_LEASED,       /* struct hl_leased, to the sender */
     HL_STORE_CREDIT_BACK,  /* struct hl_credit, to a worker: unused credit, see hl_credit.returns */
+    HL_STORE_LEFT,         /* the store's own, of its struct hl_quota_bell (quota.h) */
     HL_STORE_WORK, /* struct hl_msg, to a worker without credit: runs are queued, see there */
 };
 

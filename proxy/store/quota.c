@@ -11,6 +11,15 @@ static struct hl_rate unpack(uint64_t packed)
     return (struct hl_rate){.count = (uint32_t)(packed >> 32), .window_s = (uint32_t)packed};
 }
 
+static void ring(struct hl_quota *quota)
+{
+    if (!atomic_load(&quota->bell))
+        return;
+    struct hl_quota_bell *bell = atomic_exchange(&quota->bell, NULL);
+    if (bell && !atomic_exchange(&bell->is_rung, true))
+        hl_mailbox_post(bell->box, &bell->msg);
+}
+
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
 {
     if (!limits->overrules && limits->revision < atomic_load(&quota->revision))
@@ -22,6 +31,7 @@ void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
     atomic_store(&quota->max_priority, limits->max_priority);
     atomic_store(&quota->has_limits,
         limits->max_running > 0 || limits->max_queued > 0 || limits->rate.count > 0);
+    ring(quota);
 }
 
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota)
@@ -54,8 +64,21 @@ bool hl_quota_enter(struct hl_quota *quota)
     uint32_t running = atomic_fetch_add(&quota->running, 1);
     if (max == 0 || running < max)
         return true;
-    hl_quota_leave(quota);
+    /* Somebody may have found no place for this moment, and who left it found nobody who waits. */
+    if (atomic_fetch_sub(&quota->running, 1) <= max)
+        ring(quota);
     return false;
+}
+
+/* Asked once more behind the bell: who leaves looks for it when the place is free. */
+bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quota_bell *bell)
+{
+    if (hl_quota_enter(quota))
+        return true;
+    if (!bell)
+        return false;
+    atomic_store(&quota->bell, bell);
+    return hl_quota_enter(quota);
 }
 
 void hl_quota_occupy(struct hl_quota *quota)
@@ -66,6 +89,7 @@ void hl_quota_occupy(struct hl_quota *quota)
 void hl_quota_leave(struct hl_quota *quota)
 {
     atomic_fetch_sub(&quota->running, 1);
+    ring(quota);
 }
 
 bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms)

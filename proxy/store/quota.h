@@ -6,7 +6,15 @@
 #define HL_AUTH_QUOTA_H
 
 #include "base/id.h"
+#include "loop/mailbox.h"
 #include "store/limits.h"
+
+/* Who is told that there may be room, once: whoever has asked for a place in vain. */
+struct hl_quota_bell {
+    struct hl_mailbox *box; /* gets `msg` */
+    struct hl_msg msg;
+    _Atomic bool is_rung; /* it is on its way; false again by who has taken it */
+};
 
 struct hl_quota {
     struct hl_id account;
@@ -19,7 +27,8 @@ struct hl_quota {
     _Atomic uint64_t rate;                    /* count and window; 0: none */
     _Atomic unsigned max_priority;
     _Atomic uint32_t revision;
-    _Atomic uint32_t running; /* calls and runs inside the app, or on the way there */
+    _Atomic uint32_t running;           /* calls and runs inside the app, or on the way there */
+    struct hl_quota_bell *_Atomic bell; /* NULL: nobody has asked in vain */
     struct hl_rate_window window;
 };
 
@@ -54,6 +63,8 @@ static inline bool hl_quota_has_limits(const struct hl_quota *quota)
 /* One more inside the app. False: there is no place. Each that was taken is left once, whatever the
  * limits are by then. */
 HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota);
+/* The same; where there is no place `bell` rings as soon as there may be one. */
+HL_MUST_CHECK bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quota_bell *bell);
 /* One that is inside already. */
 void hl_quota_occupy(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);

@@ -83,7 +83,7 @@ STORE_TEST(calls_take_places_too_and_what_waits_starts_when_they_leave, .timeout
     give_credit(f, &f->worker, 1, false);
     settle(f);
     cr_assert_null(party_look(&f->worker, HL_STORE_CLAIMED));
-    hl_quota_leave(&limited); /* nobody says so to the store */
+    hl_quota_leave(&limited);
     end(f, expect_claim(f, &id));
 }
 

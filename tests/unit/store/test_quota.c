@@ -1,6 +1,7 @@
 /* test_quota.c - limits of accounts as the process holds to them. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "store/quota.h"
 
@@ -99,6 +100,78 @@ static void *enter_and_leave(void *most)
         hl_quota_leave(&quota);
     }
     return NULL;
+}
+
+static struct hl_mailbox box;
+static struct hl_quota_bell bell = {.box = &box, .msg.type = 1};
+
+static void wake(void *arg)
+{
+    (void)arg;
+}
+
+/* It rings once until it is heard. */
+static bool hears_bell(void)
+{
+    struct hl_msg *msg = hl_mailbox_take(&box);
+    cr_assert(!msg || (msg == &bell.msg && !msg->next));
+    if (msg)
+        atomic_store(&bell.is_rung, false);
+    return msg != NULL;
+}
+
+Test(quota, whoever_leaves_a_place_that_was_asked_for_in_vain_rings)
+{
+    hl_mailbox_init(&box, wake, NULL);
+    set(1, none, 0);
+    cr_assert(hl_quota_enter_or_wait(&quota, &bell));
+    cr_assert_not(hl_quota_enter_or_wait(&quota, &bell));
+    cr_assert_not(hl_quota_enter(&quota), "who is refused leaves nothing");
+    cr_assert_not(hears_bell());
+    hl_quota_leave(&quota);
+    cr_assert(hears_bell());
+    cr_assert(hl_quota_enter(&quota));
+    hl_quota_leave(&quota);
+    cr_assert_not(hears_bell(), "nobody has asked since");
+}
+
+Test(quota, another_limit_rings)
+{
+    hl_mailbox_init(&box, wake, NULL);
+    set(1, none, 0);
+    cr_assert(hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter_or_wait(&quota, &bell));
+    set(2, none, 1);
+    cr_assert(hears_bell());
+}
+
+static void *come_and_go(void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        if (hl_quota_enter(&quota))
+            hl_quota_leave(&quota);
+    return arg;
+}
+
+/* However they meet: who waits for the bell alone gets in when all have gone. */
+Test(quota, no_place_is_left_free_without_a_bell_for_whoever_waits, .timeout = 60)
+{
+    pthread_t threads[3];
+    hl_mailbox_init(&box, wake, NULL);
+    set(1, none, 0);
+    for (size_t i = 0; i < 3; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, come_and_go, NULL), 0);
+    for (unsigned in = 0; in < 2000;) {
+        if (hl_quota_enter_or_wait(&quota, &bell)) {
+            hl_quota_leave(&quota);
+            in++;
+        } else {
+            while (!hears_bell())
+                sched_yield(); /* for ever, if it was missed */
+        }
+    }
+    for (size_t i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
 }
 
 Test(quota, threads_share_the_places_and_none_is_lost)
