@@ -131,6 +131,7 @@ static void take_addresses(struct hl_host *host, const struct addrinfo *found)
         add(host, &before, next[turn]);
         next[turn] = skip(next[turn]->ai_next, family, turn == 0);
     }
+    host->is_cut = next[0] || next[1];
     hl_host_prefer(host, host->best);
 }
 

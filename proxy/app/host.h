@@ -13,6 +13,8 @@ struct hl_app_url;
 /* Old addresses: a connect asks for others meanwhile, one that waits long or has failed asks sooner. */
 #define HL_HOST_FRESH_MS 5000
 #define HL_HOST_DOUBT_MS 1000
+/* While connections are kept, and none is made, it may have moved all the same. */
+#define HL_HOST_KEPT_MS 30000
 
 struct hl_host_address {
     struct sockaddr_storage socket;
@@ -30,6 +32,7 @@ struct hl_host {
     uint64_t last_mark;   /* given */
     uint64_t resolved_at; /* uv_now; 0: never */
     bool is_literal;      /* an address: nothing to resolve */
+    bool is_cut;          /* the name has more addresses than there are here */
     uv_getaddrinfo_t *resolving;
     /* A look-up ended: 0 or libuv's error, after which the addresses are those of before. */
     void (*on_resolved)(struct hl_host *host, int status);

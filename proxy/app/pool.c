@@ -89,7 +89,7 @@ void hl_pool_put(struct hl_upstream *u)
     struct hl_pool *pool = u->pool;
     HL_ASSERT(u->state == HL_UPSTREAM_BUSY);
     if (pool->is_closing || !pool->member.group->keeps || u->stream.has_failed ||
-        hl_stream_is_blocked(&u->stream) || !u->stream.is_reading) {
+        hl_stream_is_blocked(&u->stream) || !u->stream.is_reading || u->is_gone) {
         hl_upstream_close(u);
         return;
     }
@@ -160,8 +160,11 @@ static void on_sweep(struct hl_timer *timer)
             break;
         hl_upstream_close(oldest);
     }
-    if (pool->open_count > 0)
-        hl_pool_arm_sweep(pool);
+    if (pool->open_count == 0)
+        return;
+    hl_pool_arm_sweep(pool);
+    if (hl_host_is_stale(&pool->host, HL_HOST_KEPT_MS))
+        (void)hl_host_resolve(&pool->host); /* without memory the next sweep does */
 }
 
 void hl_pool_drop_idle(struct hl_pool *pool)

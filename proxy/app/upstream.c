@@ -62,6 +62,22 @@ bool hl_upstream_yield(struct hl_pool *pool)
     return oldest != NULL;
 }
 
+void hl_upstream_leave_gone(struct hl_pool *pool)
+{
+    const struct hl_host *host = &pool->host;
+    if (host->is_cut) /* it may be one of the others */
+        return;
+    HL_LIST_EACH_SAFE (idle, &pool->idle) {
+        struct hl_upstream *u = HL_CONTAINER_OF(idle, struct hl_upstream, node);
+        if ((u->mark & host->marks) == 0)
+            hl_upstream_close(u);
+    }
+    HL_LIST_EACH (busy, &pool->busy) {
+        struct hl_upstream *u = HL_CONTAINER_OF(busy, struct hl_upstream, node);
+        u->is_gone |= (u->mark & host->marks) == 0;
+    }
+}
+
 void hl_upstream_distrust(struct hl_upstream *u)
 {
     u->pool->wary_until = uv_now(u->pool->loop) + HL_POOL_WARY_MS;

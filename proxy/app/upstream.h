@@ -29,9 +29,10 @@ struct hl_upstream {
     enum hl_upstream_state state;
     struct hl_upstream_wait *wait; /* while CONNECTING */
     uint64_t mark;                 /* of the address (host.h) */
-    uint64_t idle_since;           /* or connecting */
-    uint64_t keep_ms; /* an idle one stays open this long (its Keep-Alive field); 0: unknown */
-    uint32_t calls;   /* that used it before */
+    bool is_gone;        /* the name has not that address any more: no other call gets it */
+    uint64_t idle_since; /* or connecting */
+    uint64_t keep_ms;    /* an idle one stays open this long (its Keep-Alive field); 0: unknown */
+    uint32_t calls;      /* that used it before */
     struct hl_silence silence; /* of the app's machine, while BUSY */
     void *owner;
     void (*on_event)(void *owner, const struct hl_stream_event *event);
@@ -62,6 +63,9 @@ static inline uint64_t hl_upstream_fresh_ms(const struct hl_upstream *u)
 {
     return u->keep_ms ? u->keep_ms : HL_UPSTREAM_FRESH_MS;
 }
+/* The app's name was looked up: kept ones to an address that it has not any more are closed, others behind their
+ * calls. */
+void hl_upstream_leave_gone(struct hl_pool *pool);
 /* Closes kept ones of this pool while more are open over all workers than may be. */
 void hl_upstream_close_surplus(struct hl_pool *pool);
 /* A new one has been opened: the oldest kept one goes if it was too old to be used instead. */

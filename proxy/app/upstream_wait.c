@@ -343,6 +343,8 @@ static void leave_gone(struct hl_upstream_wait *wait)
 void hl_upstream_wait_on_resolved(struct hl_host *host, int status)
 {
     struct hl_pool *pool = HL_CONTAINER_OF(host, struct hl_pool, host);
+    if (status == 0)
+        hl_upstream_leave_gone(pool);
     HL_LIST_EACH_SAFE (node, &pool->waits) { /* none of this ends a wait: the list stays whole */
         struct hl_upstream_wait *wait = HL_CONTAINER_OF(node, struct hl_upstream_wait, node);
         bool is_awaited = wait->is_resolving;

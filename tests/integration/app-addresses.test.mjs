@@ -9,7 +9,7 @@ import { DnsServer } from './lib/dns.mjs';
 import { stage } from './lib/stage.mjs';
 import { freePort } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const SILENT = `require('net').createServer().listen({ port: +process.argv[1], host: process.argv[2], backlog: 1 },
     () => console.log('it listens'))`;
@@ -78,4 +78,31 @@ test('an app that has moved is found by the first call', async (t) => {
     some.dns.set('app.test', ['127.0.0.4']);
     const { status, text } = await call();
     assert.deepEqual([status, text], [200, '127.0.0.4']);
+});
+
+test('connections to an address that the name does not have any more are closed, behind their calls', async (t) => {
+    const some = await names(t);
+    if (!some) return;
+    const [before, held] = [await some.listen('127.0.0.2'), gate()];
+    const { call } = await some.open('127.0.0.2');
+    await some.listen('127.0.0.4');
+    before.handler = async (x) => {
+        if (x.path === '/held') await held.promise;
+        await x.send(200, {}, '127.0.0.2');
+    };
+    const busy = call('/v4/p/a/held');
+    busy.catch(() => {}); // it is cut where the test has failed
+    await until('it is inside', () => before.requests.some((x) => x.path === '/held'));
+    await call(); // another connection is kept
+    some.dns.set('app.test', ['127.0.0.4']);
+    let count = 2;
+    await until('the new address is known', async () => {
+        const answers = await Promise.all(Array.from({ length: count++ }, () => call())); // one more than are kept
+        return answers.some(({ text }) => text === '127.0.0.4');
+    });
+    await until('the kept ones are closed', () => before.openConnections === 1);
+    held.open();
+    assert.equal((await busy).text, '127.0.0.2');
+    await until('so is the last', () => before.openConnections === 0);
+    assert.equal((await call()).text, '127.0.0.4');
 });
