@@ -406,13 +406,13 @@ static bool has_body(const struct result *result)
            (result->where == HL_BODY_INLINE && result->size > SMALL_BODY);
 }
 
-/* The youngest eighth keeps its bodies while there are runs to give and it is not files that fill
- * the store: when nearly all that is kept has no body any more, records are what fills it, and each
+/* The youngest eighth keeps its bodies while there are runs to give and it is not long bodies that
+ * fill the store: when nearly all that is kept has no body any more, records are what fills it, and each
  * new answer would be gone before its caller has read it. */
 static bool is_spared(struct hl_database *db, int64_t number)
 {
     int64_t oldest = db->now.shed[HL_SHED_RUNS].result, newest = db->next_number;
-    return number > newest - (newest - oldest) / 8 && !hl_upkeep_is_mostly_files(db);
+    return number > newest - (newest - oldest) / 8 && !hl_upkeep_is_mostly_long(db);
 }
 
 /* `*pending`: it may go when its delivery has ended. */

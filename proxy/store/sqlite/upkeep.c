@@ -49,7 +49,7 @@ bool hl_upkeep_is_over(struct hl_database *db)
     return used_bytes(db) > db->max_bytes;
 }
 
-bool hl_upkeep_is_mostly_files(struct hl_database *db)
+bool hl_upkeep_is_mostly_long(struct hl_database *db)
 {
     return 2 * (db->now.file_bytes + db->now.long_bytes) > used_bytes(db);
 }

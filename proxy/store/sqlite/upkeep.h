@@ -29,7 +29,7 @@ uint64_t hl_upkeep_vacuum(struct hl_database *db, uint64_t most);
 
 /* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
 bool hl_upkeep_is_over(struct hl_database *db);
-bool hl_upkeep_is_mostly_files(struct hl_database *db); /* what it keeps */
+bool hl_upkeep_is_mostly_long(struct hl_database *db); /* what it keeps: bodies that are long */
 
 /* See driver.h: room, release_reserve, has_space, settle, survey. But for the last those of a store on a
  * disk. */

@@ -386,6 +386,21 @@ Test(spool, is_full_later_in_a_hurry_while_the_burst_lasts)
     free(bytes);
 }
 
+Test(spool, drops_in_memory_what_no_row_of_a_store_there_holds)
+{
+    home.data_dir = NULL;
+    struct hl_spool *most = open_spool(NO_LIMIT), *more = open_spool(NO_LIMIT);
+    hl_spool_expect(most, HL_BODY_MEMORY_MAX);
+    hl_spool_expect(more, (uint64_t)HL_BODY_MEMORY_MAX + 1);
+    cr_assert(hl_spool_keeps(most) && !hl_spool_keeps(more));
+    cr_assert(hl_spool_is_over(more));
+    hl_spool_abandon(most);
+    hl_spool_end(more);
+    UNTIL(told.done == 1);
+    cr_assert_eq(told.err, HL_ERR_TOO_LARGE);
+    cr_assert_eq(told.body.where, HL_BODY_DROPPED);
+}
+
 Test(spool, drops_what_is_given_up)
 {
     char *bytes = make_bytes(PIECE);
