@@ -1,5 +1,5 @@
 /* question.h - what can be asked about runs and deliveries. Requests like those of store.h; they change
- * nothing. With SQLite they are answered on a thread of their own and delay no commit.
+ * nothing. A store on a disk answers them on a thread of their own, where they delay no commit.
  *
  * A `project` that is not the record's makes it NOT_FOUND, and so does an `app`; empty ones match
  * any. Lists are newest first and go on at `before`: nil at first, then the `next` of the page

@@ -1,4 +1,4 @@
-/* test_list.c - lists of runs, deliveries and apps, page by page, on both drivers. */
+/* test_list.c - lists of runs, deliveries and apps, page by page, on all three stores. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
