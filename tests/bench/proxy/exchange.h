@@ -28,7 +28,8 @@ struct exchange {
     /* Counters, for callers to read and compare. */
     uint64_t begun;      /* answers of whose body something has come with the head */
     uint64_t answered;   /* answers that are whole */
-    uint64_t failed;     /* answers that were not 200, connections that ended */
+    uint64_t served;     /* those that the app has sent, whoever asked it */
+    uint64_t failed;     /* answers that were not 2xx, connections that ended */
     uint64_t body_bytes; /* received after a head, by callers and app */
 
     size_t latency_n; /* set it to 0 to begin anew */

@@ -8,7 +8,9 @@
  *   -l PORT     where the app listens on 127.0.0.1      -r ROUNDS   default 11
  *   -u PATH     and on which unix: socket               -k          the app's answer is chunked
  *   -c CALLERS  connections, default 64                 -v          print each round
- *   -t TOKEN    each call carries it */
+ *   -t TOKEN    each call carries it                    -q QUERY    of each call's target
+ *   -s TIMES    with -n: the app is asked that often for each call, which is waited for (1): later
+ *               than the caller is answered, by webhooks too */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,15 +31,15 @@ struct entry {
 
 struct options {
     int app_port, callers, rounds;
-    const char *app_path, *token;
-    uint64_t calls;
+    const char *app_path, *token, *query;
+    uint64_t calls, times_served;
     bool is_chunked, is_verbose;
 };
 
 static struct options read_options(int argc, char **argv)
 {
-    struct options options = {.callers = 64, .rounds = 11};
-    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:t:kv")) > 0;) {
+    struct options options = {.callers = 64, .rounds = 11, .query = "", .times_served = 1};
+    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:t:q:s:kv")) > 0;) {
         switch (option) {
         case 'l':
             options.app_port = atoi(optarg);
@@ -56,6 +58,12 @@ static struct options read_options(int argc, char **argv)
             break;
         case 't':
             options.token = optarg;
+            break;
+        case 'q':
+            options.query = optarg;
+            break;
+        case 's':
+            options.times_served = strtoull(optarg, NULL, 10);
             break;
         case 'k':
             options.is_chunked = true;
@@ -76,8 +84,9 @@ static struct options read_options(int argc, char **argv)
 #define X100 X50 X50
 
 /* What curl sends. */
-static const char request_line[] = "POST /v4/p/a/run HTTP/1.1\r\n"
-                                   "Host: 127.0.0.1:8080\r\n";
+static const char target[] = "POST /v4/p/a/run";
+static const char host[] = " HTTP/1.1\r\n"
+                           "Host: 127.0.0.1:8080\r\n";
 static const char request[] = "User-Agent: load/1\r\n"
                               "Accept: */*\r\n"
                               "Content-Type: application/json\r\n"
@@ -101,11 +110,12 @@ static const char chunked_answer[] = "HTTP/1.1 200 OK\r\n"
                                      "\r\n"
                                      "12c\r\n" X100 X100 X100 "\r\n0\r\n\r\n";
 
-static void set_messages(struct exchange *x, bool is_chunked, const char *token)
+static void set_messages(struct exchange *x, const struct options *options)
 {
-    const char *text = is_chunked ? chunked_answer : answer;
-    int n = snprintf(x->request.text, sizeof x->request.text, "%s%s%s%s%s", request_line,
-        token ? "Authorization: Bearer " : "", token ? token : "", token ? "\r\n" : "", request);
+    const char *text = options->is_chunked ? chunked_answer : answer, *token = options->token;
+    int n = snprintf(x->request.text, sizeof x->request.text, "%s%s%s%s%s%s%s%s", target,
+        *options->query ? "?" : "", options->query, host, token ? "Authorization: Bearer " : "",
+        token ? token : "", token ? "\r\n" : "", request);
     if (n < 0 || (size_t)n >= sizeof x->request.text)
         exit(2);
     x->request.text_n = (size_t)n;
@@ -117,7 +127,8 @@ static int count_calls(struct exchange *x, const struct options *options, int po
     x->calls_left = options->calls;
     exchange_open_callers(x, port, options->callers);
     exchange_run(x, COUNTED_S, &x->answered, options->calls);
-    if (x->failed == 0 && x->answered == options->calls)
+    exchange_run(x, COUNTED_S, &x->served, options->calls * options->times_served);
+    if (x->failed == 0 && x->served == options->calls * options->times_served)
         return 0;
     fprintf(stderr, "%" PRIu64 " of %" PRIu64 " calls answered, %" PRIu64 " failed\n", x->answered,
         options->calls, x->failed);
@@ -159,7 +170,7 @@ int main(int argc, char **argv)
     struct exchange *x = exchange_new();
     int n = argc - optind;
 
-    set_messages(x, options.is_chunked, options.token);
+    set_messages(x, &options);
     exchange_listen_tcp(x, options.app_port);
     if (options.app_path)
         exchange_listen_unix(x, options.app_path);

@@ -1,0 +1,166 @@
+#!/bin/bash
+# Counts the user instructions that a call costs hookline, all threads and libraries, under callgrind: of 1,800 calls what
+# 300 have not, so that neither start nor end counts. Unlike times they do not change with what else the machine does, or
+# how fast it is; with another compiler or other libraries they do: the bounds are for Debian 12. Builds hookline (Release)
+# in build-bench/, where all files stay; installs nothing.
+#
+#   tests/bench/instructions.sh [KIND…]            prints a table; all kinds take under five minutes
+#   tests/bench/instructions.sh --check [KIND…]    fails where a kind costs more than instructions.txt allows
+#
+# Kinds, with one worker, 200 bytes in and 300 out on 16 kept connections: `sync`; `token`: with a token of 400 bytes;
+# `async`: with SQLite; `async-256`: of 256 callers, most of which wait for a place; `memory`: asynchronous, with the store in
+# memory; `webhook`: synchronous, with a signed webhook.
+#
+# Variables: HOOKLINE_BIN (another hookline: an older one, say), KEEP=1 (leaves callgrind's files in
+# build-bench/instructions/), PORT (the first of three that are used: 18280).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+bounds=$PWD/tests/bench/instructions.txt build=$PWD/build-bench work=$PWD/build-bench/instructions
+binary=${HOOKLINE_BIN:-$build/hookline}
+port=${PORT:-18280} app=$((${PORT:-18280} + 1))
+few=300 many=1800
+checks=false
+pid=
+kinds=(sync token async async-256 memory webhook)
+
+main() {
+    local kind n status=0
+    [ "${1-}" != --check ] || { checks=true; shift; }
+    case ${1-} in
+    -h | --help) usage; exit 0 ;;
+    esac
+    [ $# -eq 0 ] || kinds=("$@")
+    trap stop_all EXIT
+    prepare
+    printf '%-12s %12s %12s\n' '' instructions allowed
+    for kind in "${kinds[@]}"; do
+        settings_of "$kind"
+        for n in $few $many; do
+            count "$n" || fail "$kind: not all of $n calls were answered"
+        done
+        print_row "$kind" || status=1
+    done
+    return $status
+}
+
+usage() {
+    sed -n '2,/^set/{/^#/!d;s/^# \{0,1\}//;p}' tests/bench/instructions.sh
+}
+
+fail() {
+    echo "instructions.sh: $1" >&2
+    exit 1
+}
+
+prepare() {
+    local kind targets=(bench_load)
+    [ -n "${HOOKLINE_BIN-}" ] || targets+=(hookline)
+    for kind in "${kinds[@]}"; do
+        grep -q "^$kind " "$bounds" || fail "no such kind: $kind"
+    done
+    command -v valgrind >/dev/null || fail "missing: valgrind. On Debian: apt-get install valgrind"
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF -DHOOKLINE_BENCH=ON >/dev/null
+    ninja -C "$build" --quiet "${targets[@]}" | sed '/no work to do/d;/Entering directory/d'
+    rm -rf "$work"
+    mkdir -p "$work"
+    cd "$work"
+}
+
+# settings_of KIND: hookline's, in `settings`, and what is asked of bench_load, in `load`.
+settings_of() {
+    settings=(HOOKLINE_AUTH=none)
+    load=(-c 16)
+    case $1 in
+    token)
+        make_token
+        settings=(HOOKLINE_AUTH=jwt HOOKLINE_JWT_SECRET="$secret")
+        load+=(-t "$token")
+        ;;
+    async) load+=(-q async=true) ;;
+    async-256) load=(-c 256 -q async=true) ;;
+    memory)
+        settings+=(HOOKLINE_STORE=memory)
+        load+=(-q async=true)
+        ;;
+    webhook)
+        settings+=(HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8 HOOKLINE_WEBHOOK_SECRET="$(head -c 24 /dev/urandom | base64 -w0)")
+        load+=(-s 2 -q "webhookEndpoint=http://127.0.0.1:$app/")
+        ;;
+    esac
+}
+
+# A good one, `token`, signed with `secret`.
+make_token() {
+    local claims
+    secret=$(head -c 24 /dev/urandom | base64url)
+    claims=$(printf '{"iss":"https://id.example/realms/bench","sub":"%036d","aud":"hookline","project_id":"p","iat":%d,"exp":%d,"jti":"%036d"}' \
+        1 "$(date +%s)" $(($(date +%s) + 86400)) 2 | base64url)
+    token=$(printf '{"alg":"HS256","typ":"JWT"}' | base64url).$claims
+    token+=.$(printf %s "$token" | openssl dgst -sha256 -hmac "$secret" -binary | base64url)
+}
+
+base64url() {
+    base64 -w0 | tr '+/' '-_' | tr -d =
+}
+
+# count CALLS: leaves callgrind.CALLS. A start that makes the data directory comes first, and is not counted.
+count() {
+    local status=0
+    rm -rf data
+    start
+    stop
+    start valgrind --quiet --tool=callgrind --callgrind-out-file="callgrind.$1"
+    "$build/bench_load" -l "$app" -n "$1" "${load[@]}" "$port" || status=1
+    stop
+    return $status
+}
+
+# start [TOOL…]: returns when hookline listens.
+start() {
+    ! connects || fail "port $port is in use"
+    env -u HOOKLINE_BIN HOOKLINE_LISTEN="127.0.0.1:$port" HOOKLINE_ADMIN_LISTEN="127.0.0.1:$((port + 2))" \
+        HOOKLINE_APP_URL="http://127.0.0.1:$app" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$work/data" \
+        HOOKLINE_SHUTDOWN_DELAY=0s HOOKLINE_LOG_LEVEL=error "${settings[@]}" "$@" "$binary" >hookline.log 2>&1 &
+    pid=$!
+    for _ in {1..600}; do
+        # Twice: hookline tries its ports first, and under valgrind it is a while until it listens for good.
+        ! connects || ! sleep 0.5 || ! connects || return 0
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    cat hookline.log >&2
+    fail "hookline does not listen"
+}
+
+connects() {
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
+}
+
+stop() {
+    kill -TERM "$pid" 2>/dev/null || true
+    wait "$pid" || true
+    pid=
+}
+
+stop_all() {
+    [ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
+total() {
+    sed -n 's/^totals: //p' "callgrind.$1"
+}
+
+# print_row KIND: false where it costs too much and that is asked.
+print_row() {
+    local each allowed n
+    each=$((($(total $many) - $(total $few)) / (many - few)))
+    allowed=$(sed -n "s/^$1 *\([0-9]*\)$/\1/p" "$bounds")
+    printf '%-12s %12d %12d%s\n' "$1" "$each" "$allowed" "$([ "$each" -le "$allowed" ] || echo '  too many')"
+    for n in $few $many; do
+        [ -z "${KEEP-}" ] || cp "callgrind.$n" "callgrind.$1.$n"
+    done
+    [ "$checks" = false ] || [ "$each" -le "$allowed" ]
+}
+
+main "$@"
