@@ -21,7 +21,7 @@ for (const [said, words, part] of [
     [false, 'false', null],
 ]) {
     test(`a run that says ${JSON.stringify(said)} is shown as “${words}”`, async (t) => {
-        const { call, open, release } = await scene(t);
+        const { call, open, release } = await scene(t, { isShared: true });
         const ascii = JSON.stringify(said).replace(/[\u0080-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
         const { id } = await call({ told: [JSON.parse(ascii)], hold: true });
         const page = await open('#/now');

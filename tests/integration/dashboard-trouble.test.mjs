@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { ELSEWHERE, assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { cluster } from './lib/postgres.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt' };
 const HOUR = 3_600_000;
 
-/** A stage whose app holds the calls whose body names a gate, and a way to make calls, asynchronous ones above all. */
+/**
+ * A stage whose app holds the calls whose body names a gate, and a way to make calls, asynchronous ones above all.
+ * `isShared`: its sidecar is the file's, for tests that call nothing.
+ */
 async function scene(t, options = {}) {
     const gates = {};
     const app = async (exchange) => {
@@ -17,7 +20,7 @@ async function scene(t, options = {}) {
         if (hold !== undefined) await (gates[hold] ??= gate()).promise;
         await exchange.json({});
     };
-    const set = await stage(t, { app, ...options, env: { ...env, ...options.env } });
+    const set = await (options.isShared ? shared : stage)(t, { app, ...options, env: { ...env, ...options.env } });
     const token = await makeToken(set.sidecar);
     const headers = { authorization: `Bearer ${token}` };
     const call = (wish = {}, async = 'true') =>
@@ -39,7 +42,7 @@ for (const [hash, heading] of [
     ['#/runs/%E0%A4%A', '%E0%A4%A'],
 ]) {
     test(`the address ${hash} is as good as any`, async (t) => {
-        const { open } = await scene(t);
+        const { open } = await scene(t, { isShared: true });
         const page = await open('#/now', { complaints: /404/ });
         await page.evaluate((to) => (location.hash = to), hash);
         await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
@@ -50,7 +53,7 @@ for (const [hash, heading] of [
 
 for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=failure'])
     test(`the address ${hash} is told to be of no page, and stays`, async (t) => {
-        const { open } = await scene(t);
+        const { open } = await scene(t, { isShared: true });
         const page = await open('#/now', { viewport: { width: 390, height: 800 } });
         await goTo(page, hash);
         await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
@@ -74,7 +77,7 @@ for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=fai
 
 for (const hash of ['', '#', '#/', '#main', '#token='])
     test(`the address “${hash}” leads to the runs`, async (t) => {
-        const { sidecar, token } = await scene(t);
+        const { sidecar, token } = await scene(t, { isShared: true });
         const page = await openTab(t, sidecar);
         await page.goto(`${sidecar.adminUrl}/${hash}`);
         await page.getByLabel('Service account token').fill(token);
@@ -83,7 +86,7 @@ for (const hash of ['', '#', '#/', '#main', '#token='])
     });
 
 test('who may not see all pages is led to those that he may see; a link that names no page signs in', async (t) => {
-    const { sidecar } = await scene(t);
+    const { sidecar } = await scene(t, { isShared: true });
     const page = await openTab(t, sidecar);
     await page.goto(`${sidecar.adminUrl}/#/nowhere`);
     await page.getByLabel('Service account token').fill(await makeToken(sidecar, { role: 'invoke' }));

@@ -5,7 +5,7 @@ import { request } from 'undici';
 import { test } from './lib/case.mjs';
 import { control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { run } from './lib/sidecar.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt' };
@@ -17,7 +17,7 @@ async function get(sidecar, path, headers = {}) {
 }
 
 test('the page is asked for each time and may run nothing but its own files', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const page = await get(sidecar, '/');
     assert.equal(page.status, 200);
     assert.equal(page.headers['content-type'], 'text/html; charset=utf-8');
@@ -39,7 +39,7 @@ test('the page is asked for each time and may run nothing but its own files', as
 });
 
 test('its files have a hash in their path and may be kept for good', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const { text } = await get(sidecar, '/');
     const paths = [...text.matchAll(/"(dashboard\/[0-9a-f]{12}\/[\w.]+)"/g)].map(
         ([, path]) => `/${path}`,
@@ -64,7 +64,7 @@ test('its files have a hash in their path and may be kept for good', async (t) =
 
 for (const hash of ['#/runs', '#/new', '#/deliveries', '#/destinations', '#/keys', '#/now']) {
     test(`loading ${hash} takes less than 80 KiB`, async (t) => {
-        const { sidecar } = await stage(t, { env });
+        const { sidecar } = await shared(t, { env });
         t.diagnostic(`${await weigh(t, sidecar, await makeToken(sidecar), hash)} bytes`);
     });
 }
@@ -101,7 +101,7 @@ test('loading a run takes less than 80 KiB', async (t) => {
 });
 
 test('a token is kept in the tab and sent as a bearer token alone', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const token = await makeToken(sidecar);
     const page = await openTab(t, sidecar);
     const bearers = new Set();
@@ -123,7 +123,7 @@ test('a token is kept in the tab and sent as a bearer token alone', async (t) =>
 });
 
 test('the token of a link is taken and gone from the address bar', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const page = await openTab(t, sidecar);
     await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
     await page.getByRole('heading', { name: 'Runs' }).waitFor();
@@ -133,7 +133,7 @@ test('the token of a link is taken and gone from the address bar', async (t) => 
 });
 
 test('a link signs a tab in as somebody else only when that is confirmed', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const links = [];
     for (const project of ['q', 'q'])
         links.push(`${sidecar.adminUrl}/#token=${await makeToken(sidecar, { project })}`);
@@ -164,7 +164,7 @@ test('a link signs a tab in as somebody else only when that is confirmed', async
 });
 
 test('hookline dashboard prints a link that signs in as admin', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const settings = {
         HOOKLINE_DATA_DIR: sidecar.dataDir,
         HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`,
@@ -201,7 +201,7 @@ test('hookline dashboard says so when no sidecar runs', async (t) => {
 });
 
 test('a token that is not taken is told why', async (t) => {
-    const { sidecar } = await stage(t, { env });
+    const { sidecar } = await shared(t, { env });
     const page = await openTab(t, sidecar, { complaints: /401/ });
     await page.goto(sidecar.adminUrl);
     const [head, , signature] = (await makeToken(sidecar)).split('.');

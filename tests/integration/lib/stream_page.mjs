@@ -1,7 +1,8 @@
 // stream_page.mjs - a run's page in a browser while the test writes the run's event stream: the app, its calls, what the
 // page shows of the events.
 import { control, makeToken, openDashboard } from './browser.mjs';
-import { stage } from './stage.mjs';
+import { atEnd } from './cleanup.mjs';
+import { shared, stage } from './stage.mjs';
 import { gate, until } from './until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WORKERS: '1' };
@@ -48,7 +49,7 @@ export class Stream {
 /**
  * A stage whose calls are signed in. What the app does is said by the call: `{ stream: true }` is answered by
  * `stream`, `{ events: "…" }` with these bytes, `{ json: … }` with that; `told`: X-Run-Progress values before that; `hold`:
- * not before `release()`.
+ * not before `release()`. `isShared`: the sidecar is the file's.
  */
 export async function scene(t, options = {}) {
     const stream = new Stream();
@@ -66,7 +67,8 @@ export async function scene(t, options = {}) {
         else if (wish.many) await sendMany(exchange, wish.many);
         else await exchange.json(wish.json ?? {});
     };
-    const set = await stage(t, { app, ...options, env: { ...env, ...options.env } });
+    const set = await (options.isShared ? shared : stage)(t, { app, ...options, env: { ...env, ...options.env } });
+    atEnd(t, held.open);
     const token = await makeToken(set.sidecar, { role: options.role });
     const headers = { authorization: `Bearer ${token}` };
     const call = (wish, { query = { async: 'true' }, ...more } = {}) =>
