@@ -1,6 +1,6 @@
 // The dashboard for people: by keyboard, by ear, in light and dark, on a phone, in their own time zone, in a tab that nobody sees.
 import assert from 'node:assert/strict';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
 import {
     assertAccessible,
     assertFits,
@@ -11,6 +11,7 @@ import {
     openDashboard,
     openTab,
 } from './lib/browser.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -39,7 +40,18 @@ async function fill(t, set, token) {
     return id;
 }
 
-async function scene(t) {
+let common;
+
+/** Tests share one, but for one that `adds` to it. */
+async function scene(t, { adds = false } = {}) {
+    if (adds) return build(t);
+    if (!common) atEnd(FILE, () => (common = null));
+    const set = await (common ??= build(FILE));
+    onFailure(t, () => set.sidecar.tail());
+    return set;
+}
+
+async function build(t) {
     const held = gate();
     const app = async (exchange) => {
         const wish = JSON.parse((await exchange.body()).toString());
@@ -125,7 +137,7 @@ async function check(page, what) {
 }
 
 test('everything can be done by keyboard', async (t) => {
-    const { sidecar, token, id } = await scene(t);
+    const { sidecar, token, id } = await scene(t, { adds: true });
     const page = await openTab(t, sidecar);
     await page.goto(sidecar.adminUrl);
     await page.getByLabel('Service account token').waitFor();
