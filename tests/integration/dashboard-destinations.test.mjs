@@ -1,15 +1,30 @@
 // The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
 import assert from 'node:assert/strict';
 import { assertAccessible, control, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 const HOSTILE = '<img src=x onerror="alert(1)"><script>alert(2)</script>\u202e \u0007';
 const SINCE = '2026-11-25T08:00:00.000Z';
 
-/** A run whose webhook was given up, and a tab of somebody of that role; `amend(path, json)` changes what is answered there. */
+let common;
+
+/** The run, and a tab of somebody of that role; `amend(path, json)` changes what is answered there. Tests share the rest. */
 async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
+    if (!common) atEnd(FILE, () => (common = null));
+    const { sidecar, id } = await (common ??= giveUp(FILE));
+    onFailure(t, () => sidecar.tail());
+    const page = await openDashboard(t, sidecar, { role, viewport });
+    if (amend)
+        await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, (route) => change(route, amend).catch(() => {})); // the page may be gone
+    await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
+    return { page, id };
+}
+
+/** A run whose webhook was given up. */
+async function giveUp(t) {
     const { call, receiver, sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt' } });
     const token = await makeToken(sidecar, { role: 'admin' });
     receiver.script('/dead', async (x) => x.send(500, { 'content-type': 'text/html' }, HOSTILE));
@@ -21,11 +36,7 @@ async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
         const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${id}`);
         return json.deliveries?.[0]?.state === 'dead';
     });
-    const page = await openDashboard(t, sidecar, { role, viewport });
-    if (amend)
-        await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, (route) => change(route, amend).catch(() => {})); // the page may be gone
-    await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
-    return { page, id, receiver };
+    return { sidecar, id };
 }
 
 /** Answers as the sidecar does, with what `amend` makes of it. */
