@@ -1,6 +1,6 @@
 // The judge of the other tests: what the strict reader takes, what it refuses, and what it waits for.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../lib/runner.mjs';
 import { Incomplete, Malformed, parseRequest, parseResponse } from './lib/strict.mjs';
 
 const bytes = (text) => Buffer.from(text, 'latin1');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { once } from 'node:events';
-import { test } from 'node:test';
+import { test } from '../lib/runner.mjs';
 import { atEnd } from '../lib/cleanup.mjs';
 import { requestGroups, responseGroups } from './cases/index.mjs';
 import { Origin } from './lib/origin.mjs';

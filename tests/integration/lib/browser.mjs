@@ -5,7 +5,7 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { after } from './runner.mjs';
 import { chromium } from 'playwright-core';
 import { atEnd } from './cleanup.mjs';
 

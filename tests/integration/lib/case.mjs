@@ -1,6 +1,6 @@
 // case.mjs - node:test's `test` with four additions: nothing hangs, a failed test shows what its sidecar logged, tests that
 // wait wait together, and what a file's tests share ends with the last of them.
-import { test as nodeTest } from 'node:test';
+import { test as nodeTest } from './runner.mjs';
 import { atEnd } from './cleanup.mjs';
 import { within } from './until.mjs';
 

@@ -1,5 +1,5 @@
 // suite.mjs - groups of cases as tests: a sidecar a group, the cases of a group one after the other.
-import { describe, test } from 'node:test';
+import { describe, test } from '../../lib/runner.mjs';
 import { DELIVERIES, runCase } from './run-case.mjs';
 import { startStage } from './proxy.mjs';
 
