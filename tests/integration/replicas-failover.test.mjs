@@ -1,5 +1,7 @@
 // The database fails over to a standby that lacks the last commits: what replicas have ended since is not done again.
 import assert from 'node:assert/strict';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { cluster } from './lib/postgres.mjs';
 import { RUNS, fleet } from './lib/replicas.mjs';
@@ -186,4 +188,23 @@ test('a run that another replica has begun does not expire before that one had i
     assert.equal((await other.finished(begun)).state, 'success');
     assert.equal(all.calls(begun), 1);
     assert.equal((await other.finished(never)).reason, 'expired');
+});
+
+test('a file of what a replica remembers that is damaged, or cannot be written, is told of in a line and stops nothing', async (t) => {
+    const all = await fleet(t);
+    const a = await all.add('a');
+    const file = join(a.sidecar.dataDir, 'scratch', 'diary.db');
+    const restart = async (change, line) => {
+        await a.sidecar.stop();
+        await change();
+        await a.sidecar.restart();
+        await a.logged(line);
+        assert.equal((await a.finished(await a.begin())).state, 'success');
+        assert.equal(a.sidecar.log.filter(({ msg }) => line.test(msg)).length, 1);
+    };
+    await restart(() => writeFile(file, 'no database '.repeat(1000)), /what this replica remembered is not used, and begun anew/);
+    await restart(async () => {
+        await rm(file);
+        await mkdir(file);
+    }, /remembered in memory only: its file cannot be written/);
 });
