@@ -4,9 +4,11 @@
 #include "c/input.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/noted_alloc.h"
 #include "base/str.h"
 #include "c/json_writer.h"
 
@@ -20,13 +22,27 @@ static const struct hl_fn_value *value_of(const json_t *json)
     return (const struct hl_fn_value *)json;
 }
 
+static void set_memory(void)
+{
+    json_set_alloc_funcs(hl_noted_malloc, free);
+}
+
+/* Of what there was no memory for, jansson reads the rest. */
 struct hl_fn_value *hl_input_read(struct hl_str body, char *detail, size_t detail_len)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     json_error_t error;
+    pthread_once(&once, set_memory);
+    (void)hl_noted_failure();
     json_t *json = body.n ? json_loadb(body.p, body.n, JSON_ALLOW_NUL, &error) : json_object();
-    if (!json)
-        snprintf(detail, detail_len, "The body's values cannot be read: %s (byte %d).",
-            body.n ? error.text : "out of memory", body.n ? error.position : 0);
+    *detail = '\0';
+    if (hl_noted_failure()) {
+        json_decref(json);
+        json = NULL;
+    } else if (!json) {
+        snprintf(detail, detail_len, "The body's values cannot be read: %s (byte %d).", error.text,
+            error.position);
+    }
     return (struct hl_fn_value *)json;
 }
 

@@ -14,7 +14,7 @@ struct hl_json_writer;
 struct hl_str;
 
 /* The values of a body; empty: an object without members. NULL: `detail` says why it cannot be
- * read. Owned. */
+ * read; "": there is no memory. Owned. */
 struct hl_fn_value *hl_input_read(struct hl_str body, char *detail, size_t detail_len);
 void hl_input_free(struct hl_fn_value *input); /* NULL-safe */
 

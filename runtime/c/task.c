@@ -100,7 +100,9 @@ void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, si
     char detail[512];
     struct task task;
     struct hl_fn_value *input = hl_input_read(hl_call_body(call), detail, sizeof(detail));
-    if (!input || !hl_input_check(input, function, detail, sizeof(detail))) {
+    if (!input && !*detail) {
+        hl_call_refuse(call, hl_refusal(HL_REFUSAL_NO_MEMORY));
+    } else if (!input || !hl_input_check(input, function, detail, sizeof(detail))) {
         struct hl_refusal why = *hl_refusal(HL_REFUSAL_FUNCTION_INPUT);
         why.detail = detail;
         hl_call_refuse(call, &why);

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { SSE } from './lib/events.mjs';
-import { compile, inRepository } from './lib/function.mjs';
+import { compile, inRepository, startHost } from './lib/function.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { RawClient, request } from './lib/raw.mjs';
-import { temporaryDirectory } from './lib/sidecar.mjs';
+import { Sidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { sleep, until, within } from './lib/until.mjs';
 
@@ -25,33 +25,36 @@ const STORES = {
 };
 const LONG = 'x'.repeat(300_000);
 
-/** As stage(), with `fail(at, count)`: `count` allocations from the `at`-th on find no memory; 0: all do. */
-async function scarceStage(t, options) {
+/** What a process needs whose memory fails, and `fail(at, count)`: `count` allocations from the `at`-th on find none; 0: all do. */
+async function scarcity(t) {
     const path = join(await temporaryDirectory(t), 'plan');
     await writeFile(path, Buffer.alloc(32));
     const shim = await compile(t, inRepository('tests/integration/lib/fail_alloc.c'), {
         flags: ['-D_GNU_SOURCE', '-Wno-pedantic'],
     });
-    const all = await stage(t, {
-        ...options,
-        env: {
-            LD_PRELOAD: shim,
-            FAIL_ALLOC: path,
-            ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0',
-            ...(process.env.FAIL_ALLOC_TRACE && { FAIL_ALLOC_TRACE: '1' }),
-            ...options.env,
-        },
-    });
+    const env = {
+        LD_PRELOAD: shim,
+        FAIL_ALLOC: path,
+        ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0',
+        ...(process.env.FAIL_ALLOC_TRACE && { FAIL_ALLOC_TRACE: '1' }),
+    };
     const plan = await open(path, 'r+');
     atEnd(t, () => plan.close());
     const put = (numbers, at) => plan.write(Buffer.from(new BigUint64Array(numbers.map(BigInt)).buffer), 0, null, at);
+    const get = async (at) => Number((await plan.read(Buffer.alloc(8), 0, 8, at)).buffer.readBigUInt64LE());
     const fail = async (at, count = 1) => {
         await put([0], 0);
         await put([count, 0, 0], 8);
         await put([at], 0);
     };
-    const failures = async () => (await plan.read(Buffer.alloc(8), 0, 8, 24)).buffer.readBigUInt64LE();
-    return { ...all, fail, failures };
+    return { env, fail, seen: () => get(16), failures: () => get(24) };
+}
+
+/** As stage(), with that. */
+async function scarceStage(t, options) {
+    const scarce = await scarcity(t);
+    const all = await stage(t, { ...options, env: { ...scarce.env, ...options.env } });
+    return { ...all, ...scarce };
 }
 
 /** The app: what its path says. */
@@ -227,7 +230,7 @@ for (const [store, storeOf] of Object.entries(STORES)) {
                 await fail(at);
                 await act(hands);
                 if (runs.length > before) await ended(runs.at(-1), what);
-                hasFailed = (await failures()) > 0n;
+                hasFailed = (await failures()) > 0;
                 await fail(0);
                 await isWell(what);
             }
@@ -261,3 +264,75 @@ for (const [store, storeOf] of Object.entries(STORES)) {
         await sidecar.stop(); // the end needs none
     });
 }
+
+/** How a start ends that finds no memory for one thing: by itself, with a line that says so; or it is well. */
+async function beginAndEnd(sidecar, what) {
+    const before = sidecar.stderr.length;
+    try {
+        await sidecar.start('healthz');
+    } catch (error) {
+        assert.match(error.message, /hookline ended/, what);
+    }
+    if (sidecar.isRunning) sidecar.signal('SIGTERM');
+    const { code, signal } = await sidecar.exited();
+    const said = sidecar.stderr.slice(before);
+    assert.equal(signal, null, `${what}: ${said}`);
+    assert.ok([0, 1, 2].includes(code), `${what}: ${code}: ${said}`);
+    assert.ok(said.includes('\n'), `${what}: it says nothing`);
+}
+
+for (const [store, storeOf] of Object.entries(STORES).filter(([name]) => name !== 'postgres'))
+    test(`a start that finds no memory says so and ends, or is well: ${store}`, { limit: 3_600_000 }, async (t) => {
+        const scarce = await scarcity(t);
+        const env = { HOOKLINE_APP_URL: 'http://127.0.0.1:1', ...scarce.env, ...storeOf() };
+        const sidecar = new Sidecar(env, await temporaryDirectory(t));
+        atEnd(t, () => sidecar.kill());
+        await scarce.fail(1e15);
+        await sidecar.start('healthz'); // the directory is there from now on
+        const all = await scarce.seen();
+        sidecar.signal('SIGTERM');
+        assert.equal((await sidecar.exited()).code, 0);
+        const stride = STRIDE === 1 ? 1 : Math.ceil(all / 12);
+        for (let at = 1 + Math.floor(Math.random() * stride); at <= all; at += stride) {
+            await scarce.fail(at);
+            await beginAndEnd(sidecar, `allocation ${at} of ${all}`);
+        }
+        await scarce.fail(0);
+        await sidecar.start('healthz');
+        t.diagnostic(`${all} allocations`);
+    });
+
+test('an allocation that fails costs a function host at most the call that made it', { limit: 900_000 }, async (t) => {
+    const scarce = await scarcity(t);
+    const functions = await compile(t, inRepository('tests/integration/functions/probe.c'), { flags: ['-lm'] });
+    const host = await startHost(t, [functions], scarce.env);
+    const post = (target, options) => ask(host, 'POST', target, { body: '{}', fields: { 'Content-Type': 'application/json' }, ...options });
+    const modes = {
+        'a value': async () => {
+            const input = { text: 'b'.repeat(100), list: [1, 2.5, null, { x: 'y' }], [`k${'k'.repeat(50)}`]: true };
+            const answer = await post('/run', { body: JSON.stringify(input) });
+            if (answer?.status === 200) assert.deepEqual(read(answer).input, input);
+            return answer;
+        },
+        'what it reads': () => post('/kinds', { body: '{"a":true,"b":[1],"c":{"d":"e"}}' }),
+        events: () => post('/stream', { body: '{"values":["a",1,{"b":"c"}]}', fields: { 'Content-Type': 'application/json', Accept: 'text/event-stream' } }),
+        'a long body': () => post('/run', { body: JSON.stringify({ text: LONG }) }),
+        'no JSON': () => post('/run', { body: '{"a":' }),
+        nothing: () => post('/nowhere'),
+        health: () => ask(host, 'GET', '/healthz'),
+    };
+    for (const [mode, act] of Object.entries(modes)) {
+        for (let i = 0; i < 3; i++) await act();
+        const usual = (await act())?.status;
+        let at = 1 + Math.floor(Math.random() * STRIDE);
+        for (let hasFailed = true; hasFailed; at += STRIDE) {
+            await scarce.fail(at);
+            const answer = await act();
+            hasFailed = (await scarce.failures()) > 0;
+            await scarce.fail(0);
+            assert.ok(isRefused(answer) || answer.status === usual, `${mode}, allocation ${at}: ${answer && said(answer)}`);
+            assert.equal((await act())?.status, usual, `${mode}, after allocation ${at}`);
+        }
+        t.diagnostic(`${mode}: ${usual}, some ${at} allocations`);
+    }
+});
