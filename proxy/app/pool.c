@@ -69,7 +69,7 @@ struct hl_upstream *hl_pool_take(struct hl_pool *pool, bool is_replayable)
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
     hl_pool_member_note_idle(&pool->member, -1);
-    hl_counter_add(&pool->member.busy_count, 1);
+    hl_pool_member_note_busy(&pool->member);
     u->state = HL_UPSTREAM_BUSY;
     u->calls++;
     return u;

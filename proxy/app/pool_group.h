@@ -30,6 +30,7 @@ struct hl_pool_member {
     _Atomic bool is_one_wanted;  /* another pool can open none while this one has so many */
     _Atomic uint32_t idle_count; /* written by the worker, as is `busy_count` */
     struct hl_counter busy_count;
+    struct hl_counter given; /* connections that calls were given, since the start */
 };
 
 /* The message type; the workers' mailboxes know it (worker/worker.h). */
@@ -40,9 +41,17 @@ void hl_pool_group_init(struct hl_pool_group *group, bool keeps, uint32_t limit)
 void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred);
 /* Whether a call has a connection to the app just now. Any thread. */
 bool hl_pool_group_is_busy(const struct hl_pool_group *group);
+/* How often calls were given one: that it is another number says that some were inside meanwhile. Any thread. */
+uint64_t hl_pool_group_given(const struct hl_pool_group *group);
 
 void hl_pool_member_init(
     struct hl_pool_member *member, struct hl_pool_group *group, struct hl_mailbox *mailbox);
+/* A call has one, that was kept or is new. */
+static inline void hl_pool_member_note_busy(struct hl_pool_member *member)
+{
+    hl_counter_add(&member->busy_count, 1);
+    hl_counter_add(&member->given, 1);
+}
 /* Another one, or one fewer, is open. */
 void hl_pool_member_note_open(struct hl_pool_member *member);
 void hl_pool_member_note_closed(struct hl_pool_member *member);

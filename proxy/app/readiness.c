@@ -118,11 +118,18 @@ static bool shuts_gate(const struct hl_readiness *r)
     return r->calls->gate.rule != HL_APP_GATE_OFF && hl_gate_is_refusal(r->worst);
 }
 
+/* At any time of the check: a call that came and went in it may have kept the app from it. */
+static bool has_been_busy(const struct hl_readiness *r)
+{
+    return r->was_busy || hl_pool_group_is_busy(r->calls) ||
+           hl_pool_group_given(r->calls) != r->given;
+}
+
 /* What it lacks is here, or it may be busy: with calls, or with what checks meanwhile left behind. */
 static bool is_no_verdict(struct hl_readiness *r)
 {
     bool is_timeout = hl_cause_is_timeout(r->worst);
-    if (is_timeout && (r->was_busy || hl_pool_group_is_busy(r->calls))) {
+    if (is_timeout && has_been_busy(r)) {
         r->bad_checks = 0;
         r->excused_until = uv_now(r->loop) + EXCUSED_MS;
         return true;
@@ -220,6 +227,7 @@ static void begin(struct hl_readiness *r)
     r->worst = good;
     r->gate_check = hl_gate_begin_check(&r->calls->gate);
     r->was_busy = hl_pool_group_is_busy(r->calls);
+    r->given = hl_pool_group_given(r->calls);
     if (r->config->app_url.is_unix)
         ask(r, NULL);
     else if (r->host.is_literal)

@@ -2,8 +2,8 @@
  * HOOKLINE_APP_HEALTH_PATH, asked again and again.
  *
  * One good check makes it ready; three bad ones in a row end that, so that one lost packet or one
- * full queue does not. A check that times out while calls are inside the app says nothing: it may be
- * busy with them. It also leaves a connection behind in the app's queue, and while the app works those
+ * full queue does not. A check that times out and in whose time a call was inside the app says nothing: it may
+ * have been busy with that. It also leaves a connection behind in the app's queue, and while the app works those
  * off, a check that times out or is cut says nothing either.
  *
  * Runs on the control thread's loop; the answer is an atomic flag. It decides what /readyz says, and
@@ -44,6 +44,7 @@ struct hl_readiness {
     struct hl_probe *probe; /* under way */
     struct hl_cause worst;  /* the most telling in this check */
     bool was_busy;          /* calls were inside when this check began */
+    uint64_t given;         /* hl_pool_group_given, then */
     uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
     uint64_t excused_until; /* uv_now; what checks left behind may still be in the app's queue */

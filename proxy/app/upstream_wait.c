@@ -294,7 +294,7 @@ static void on_open(struct hl_upstream_wait *wait, struct hl_upstream *u)
     u->state = HL_UPSTREAM_BUSY;
     hl_list_remove(&u->node);
     hl_list_push_back(&pool->busy, &u->node);
-    hl_counter_add(&pool->member.busy_count, 1);
+    hl_pool_member_note_busy(&pool->member);
     watch_machine(u);
     hl_stream_resume(&u->stream);
     if (!wait->has_made_room)

@@ -201,6 +201,144 @@ Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_
     hl_pool_fini(&pool);
 }
 
+/* ---- every order of checks and calls ---- */
+
+static void wait_for_2xx(enum hl_app_gate rule);
+
+/* An app that is well and does one thing at a time: B a call begins, E it ends; C a check begins, T it times
+ * out, X it is cut, G it is answered; W what was left behind has been worked off. */
+static const char orders[] = "BECTXGW";
+
+static struct {
+    bool is_inside, is_asked, has_been_inside, has_left_behind;
+} busy_app;
+
+/* False: such an app does not do that now. */
+static bool may(char op)
+{
+    switch (op) {
+    case 'B':
+        return !busy_app.is_inside;
+    case 'E':
+        return busy_app.is_inside;
+    case 'C':
+        return !busy_app.is_asked;
+    case 'T':
+        return busy_app.is_asked && (busy_app.has_been_inside || busy_app.has_left_behind);
+    case 'X':
+        return busy_app.is_asked && busy_app.has_left_behind;
+    case 'G':
+        return busy_app.is_asked && !busy_app.is_inside;
+    default:
+        return busy_app.has_left_behind;
+    }
+}
+
+static void note(char op)
+{
+    if (op == 'T')
+        busy_app.has_left_behind |= busy_app.has_been_inside;
+    if (op == 'G' || op == 'W')
+        busy_app.has_left_behind = false;
+    if (op == 'B' || op == 'E')
+        busy_app.is_inside = op == 'B';
+    if (op == 'C')
+        busy_app.has_been_inside = false;
+    if (op == 'C' || op == 'T' || op == 'X' || op == 'G')
+        busy_app.is_asked = op == 'C';
+    busy_app.has_been_inside |= busy_app.is_inside;
+}
+
+static bool is_possible(const char *word, int times)
+{
+    memset(&busy_app, 0, sizeof(busy_app));
+    for (int i = 0; i < times; i++)
+        for (const char *op = word; *op; op++) {
+            if (!may(*op))
+                return false;
+            note(*op);
+        }
+    return true;
+}
+
+static int take_check(void)
+{
+    int fd = -1;
+    UNTIL((fd = accept(app, NULL, NULL)) >= 0);
+    return fd;
+}
+
+static void answer_check(const char *text)
+{
+    int fd = take_check();
+    if (text) {
+        take_request(fd);
+        cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    }
+    close(fd);
+    UNTIL(!readiness.probe);
+}
+
+static void carry_out(char op, struct hl_pool *pool)
+{
+    if (op == 'B')
+        hl_pool_member_note_busy(&pool->member);
+    else if (op == 'E')
+        hl_counter_sub(&pool->member.busy_count, 1);
+    else if (op == 'W')
+        readiness.excused_until = 0;
+    else if (op == 'X')
+        answer_check(NULL);
+    else if (op == 'G')
+        answer_check("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    else
+        readiness.timer.on_fire(&readiness.timer);
+    if (op == 'T') {
+        cr_assert_null(readiness.probe);
+        close(take_check());
+    }
+    hl_timer_disarm(&readiness.timer); /* only this test has checks begin */
+}
+
+static void try_word(const char *word, int times, struct hl_pool *pool)
+{
+    for (int i = 0; i < times; i++)
+        for (const char *op = word; *op; op++) {
+            carry_out(*op, pool);
+            cr_assert(hl_readiness_is_ready(&readiness), "%s", word);
+        }
+    if (!busy_app.is_asked)
+        carry_out('C', pool);
+    if (busy_app.is_inside)
+        carry_out('E', pool);
+    carry_out('G', pool);
+}
+
+Test(readiness, makes_no_verdict_of_any_order_of_calls_and_of_checks_that_they_hold_up)
+{
+    static struct hl_mailbox mailbox;
+    static struct hl_pool pool;
+    enum { LONGEST = 8, TIMES = 4, OPS = sizeof(orders) - 1 };
+    unsigned tried = 0;
+    wait_for_2xx(HL_APP_GATE_ALWAYS);
+    hl_pool_init(&pool, &loop, &wheel, &reader, &config.app_url, &calls, &mailbox);
+    UNTIL_SERVED(!readiness.probe);
+    hl_timer_disarm(&readiness.timer);
+    for (unsigned length = 1, all = OPS; length <= LONGEST; length++, all *= OPS)
+        for (unsigned n = 0; n < all; n++) {
+            char word[LONGEST + 1] = "";
+            for (unsigned i = 0, rest = n; i < length; i++, rest /= OPS)
+                word[i] = orders[rest % OPS];
+            if (!is_possible(word, TIMES))
+                continue;
+            try_word(word, TIMES, &pool);
+            tried++;
+        }
+    cr_assert_gt(tried, 200, "%u", tried);
+    hl_pool_close(&pool);
+    hl_pool_fini(&pool);
+}
+
 Test(readiness, begins_the_row_of_bad_checks_anew_when_one_was_no_verdict)
 {
     static struct hl_mailbox mailbox;
