@@ -209,6 +209,18 @@ Test(memory, long_bodies_of_young_runs_go_before_older_runs, .timeout = 60)
 
 /* --- how much it is --------------------------------------------------------------------------- */
 
+Test(memory, takes_64_mib_where_no_size_is_set)
+{
+    struct fixture f;
+    fixture_init(&f, HL_STORE_MEMORY);
+    cr_assert_gt(f.config.store_max_bytes.percent, 0, "a share of a volume");
+    cr_assert_eq(hl_store_memory_max(&f.config), 64 * MIB);
+    fixture_open(&f);
+    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->max_bytes), 64 * MIB);
+    cr_assert_lt(hl_counter_get(&hl_store_gauges(f.store)->bytes), MIB, "nothing is there");
+    fixture_fini(&f);
+}
+
 /* What ends goes beyond the limit, up to twice as much; the rest waits until there is room. */
 Test(memory, ends_that_find_no_room_wait_until_deliveries_have_ended, .timeout = 60)
 {
