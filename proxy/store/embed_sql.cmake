@@ -19,7 +19,7 @@
 # A part is said before it is used; of PARTS only the parts are read.
 # <OUT>.h has an enum of the statements and one of their parameters' names, <OUT>.c the table (statement.h), and asserts
 # that each number is what C means by it. <OUT>/ has the files as psql and sqlite3 read them: numbers and parts are in
-# place. Whatever is wrong ends the build with file and line; so does a parameter that no C file binds.
+# place. Whatever is wrong ends the build with file and line; so does a parameter that none of SOURCES binds, if there are any.
 cmake_minimum_required(VERSION 3.22)
 
 # CMake's lists end at semicolons, and brackets hide these: none of them is in what is read.
@@ -29,6 +29,9 @@ string(ASCII 3 close)
 # Around the name of an argument in a part.
 string(ASCII 4 begin_arg)
 string(ASCII 5 end_arg)
+# The braces of an array in a literal.
+string(ASCII 6 begin_array)
+string(ASCII 7 end_array)
 
 macro(read_encoded path out)
   file(READ ${path} ${out})
@@ -41,6 +44,8 @@ macro(decode out)
   string(REPLACE "${semicolon}" ";" ${out} "${${out}}")
   string(REPLACE "${open}" "[" ${out} "${${out}}")
   string(REPLACE "${close}" "]" ${out} "${${out}}")
+  string(REPLACE "${begin_array}" "{" ${out} "${${out}}")
+  string(REPLACE "${end_array}" "}" ${out} "${${out}}")
 endmacro()
 
 function(fail what)
@@ -161,9 +166,10 @@ macro(take_value arg)
   string(REPLACE "${begin_arg}${arg}${end_arg}" "${value}" resolved "${resolved}")
 endmacro()
 
-# What is in braces, from the inside out. Braces before a digit are an array's, in a literal.
+# What is in braces, from the inside out.
 macro(expand)
-  while(rest MATCHES "{([A-Za-z_][^{}]*)}")
+  string(REGEX REPLACE "'{([^{}']*)}'" "'${begin_array}\\1${end_array}'" rest "${rest}")
+  while(rest MATCHES "{([^{}]*)}")
     set(inside "${CMAKE_MATCH_1}")
     resolve()
     string(REPLACE "{${inside}}" "${resolved}" rest "${rest}")
@@ -343,7 +349,8 @@ macro(read_body)
       set(rest "${CMAKE_MATCH_1}")
       set(ends TRUE)
     endif()
-    if(rest MATCHES "${semicolon}")
+    string(REGEX REPLACE "'[^']*'" "" bare "${rest}")
+    if(bare MATCHES "${semicolon}")
       fail("a semicolon ends ${name}, and the line goes on")
     endif()
     if(NOT rest STREQUAL "" AND (is_own OR kind STREQUAL "part"))
@@ -413,7 +420,7 @@ foreach(source IN LISTS SOURCES)
 endforeach()
 foreach(param IN LISTS all_params)
   string(TOUPPER "${PARAM}_${param}" constant)
-  if(NOT constant IN_LIST bound)
+  if(SOURCES AND NOT constant IN_LIST bound)
     message(FATAL_ERROR " ${first_${param}}: :${param} is bound nowhere: no C file says ${constant}")
   endif()
 endforeach()

@@ -13,48 +13,6 @@
 #include "store/postgres/statement.h"
 #include "store/sqlite/database.h"
 
-/* A URL that nobody can open leaves nothing to wait for. Lanes are named anew. */
-static const char write_deliveries[] =
-    "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[],"
-    " $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
-    " $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[]) AS t(delivery_id, run_id,"
-    " project, app, run_state, state, round, n, max_attempts, created_ms, done_ms, due_ms,"
-    " failing_ms)),"
-    " tries AS MATERIALIZED (SELECT * FROM unnest($14::uuid[], $15::bigint[], $16::bigint[],"
-    " $17::bigint[], $18::bigint[], $19::bigint[], $20::bigint[], $21::bytea[], $22::bigint[],"
-    " $23::bigint[], $24::bigint[], $25::bigint[], $26::bytea[], $27::bytea[], $28::bytea[])"
-    " AS t(delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, name_us,"
-    " connect_us, tls_us, first_byte_us, address, content_type, body)),"
-    " added AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane, state,"
-    " round, n, max_attempts, created_ms, done_ms) SELECT i.delivery_id, i.run_id, i.project,"
-    " i.app, i.run_state, coalesce(r.lane, 0), CASE WHEN r.url IS NULL AND i.state = 0 THEN 2"
-    " ELSE i.state END, i.round, i.n, i.max_attempts, i.created_ms, CASE WHEN r.url IS NULL"
-    " AND i.state = 0 THEN i.created_ms ELSE nullif(i.done_ms, 0) END FROM input i"
-    " JOIN ~.run r ON r.run_id = i.run_id ON CONFLICT (delivery_id) DO NOTHING"
-    " RETURNING delivery_id, lane, state),"
-    " waits AS (SELECT a.delivery_id, a.lane, i.failing_ms, greatest(now()," HL_PG_AT(
-        "i.due_ms") ") AS due_at FROM added a JOIN input i ON i.delivery_id = a.delivery_id WHERE "
-                    "a.state = 0),"
-                    " due AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at, is_waiting)"
-                    " SELECT delivery_id, lane, due_at, due_at > now() FROM waits),"
-                    " fails AS (INSERT INTO ~.failing (lane, since_ms) SELECT lane, "
-                    "min(failing_ms) FROM waits"
-                    " WHERE failing_ms > 0 GROUP BY lane ORDER BY lane ON CONFLICT DO NOTHING),"
-                    " tried AS (INSERT INTO ~.attempt (delivery_id, round, n, started_ms, "
-                    "ended_ms, verdict,"
-                    " http_status, error, name_us, connect_us, tls_us, first_byte_us, address, "
-                    "content_type, body)"
-                    " SELECT t.delivery_id, t.round, t.n, t.started_ms, nullif(t.ended_ms, 0), "
-                    "t.verdict,"
-                    " t.http_status, t.error, t.name_us, t.connect_us, t.tls_us, t.first_byte_us, "
-                    "t.address,"
-                    " t.content_type, t.body FROM tries t JOIN added a ON a.delivery_id = "
-                    "t.delivery_id"
-                    " ON CONFLICT DO NOTHING)"
-                    " SELECT count(*), count(*) FILTER (WHERE state = 0), count(*) FILTER (WHERE "
-                    "state = 2)"
-                    " FROM added";
-
 struct delivery {
     struct hl_id id, run_id;
     struct hl_str project, app;
@@ -175,7 +133,7 @@ static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
         hl_pg_columns_shape(&p->more, of_attempts, HL_ARRAY_LEN(of_attempts));
     enum hl_err err = hl_passage_begin(p);
     if (!err)
-        err = hl_passage_send(p, write_deliveries, &result);
+        err = hl_passage_send(p, HL_WRITE_DELIVERIES, &result);
     if (err)
         return err;
     struct hl_pg_row row = {.result = result};

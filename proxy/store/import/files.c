@@ -45,10 +45,10 @@ static enum hl_err find_known(struct hl_passage *p, struct hl_import_files *file
 {
     PGresult *result;
     hl_pg_params_clear(&p->params);
-    HL_PG_EACH(&p->params, HL_PG_ID, files->n, hl_pg_item_id(&p->params, &files->all[i].run_id));
-    enum hl_err err =
-        hl_pg_session_ask(&p->session, "SELECT run_id FROM ~.run WHERE run_id = ANY ($1::uuid[])",
-            &p->params, &result, p->why, p->why_len);
+    HL_PG_EACH(&p->params, HL_WRITE_P_RUN_ID, HL_PG_ID, files->n,
+        hl_pg_item_id(&p->params, &files->all[i].run_id));
+    enum hl_err err = hl_pg_session_do(&p->session,
+        &hl_import_write_statements[HL_WRITE_RUNS_KNOWN], &p->params, &result, p->why, p->why_len);
     if (!err)
         mark_known(files, result);
     PQclear(result);
@@ -60,12 +60,10 @@ static enum hl_err put_part(
 {
     PGresult *result;
     hl_pg_params_clear(&p->params);
-    hl_pg_add_id(&p->params, file);
-    hl_pg_add_int(&p->params, seq);
-    hl_pg_add_str(&p->params, part);
-    enum hl_err err = hl_pg_session_ask(&p->session,
-        "INSERT INTO ~.body (body_id, seq, bytes) VALUES ($1::uuid, $2::bigint, $3::bytea)"
-        " ON CONFLICT DO NOTHING",
+    hl_pg_add_id(&p->params, HL_WRITE_P_BODY_ID, file);
+    hl_pg_add_int(&p->params, HL_WRITE_P_SEQ, seq);
+    hl_pg_add_str(&p->params, HL_WRITE_P_BYTES, part);
+    enum hl_err err = hl_pg_session_do(&p->session, &hl_import_write_statements[HL_WRITE_BODY_PUT],
         &p->params, &result, p->why, p->why_len);
     PQclear(result);
     return err;

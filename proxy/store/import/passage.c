@@ -19,14 +19,15 @@ enum hl_err hl_passage_begin(struct hl_passage *p)
     return hl_pg_session_run(&p->session, "BEGIN", p->why, p->why_len);
 }
 
-enum hl_err hl_passage_send(struct hl_passage *p, const char *sql, PGresult **result)
+enum hl_err hl_passage_send(struct hl_passage *p, enum hl_import_write which, PGresult **result)
 {
+    const struct hl_statement *statement = &hl_import_write_statements[which];
     hl_pg_params_clear(&p->params);
-    hl_pg_columns_bind(&p->rows, &p->params);
-    hl_pg_columns_bind(&p->more, &p->params);
+    hl_pg_columns_bind(&p->rows, statement, &p->params);
+    hl_pg_columns_bind(&p->more, statement, &p->params);
     hl_pg_columns_clear(&p->rows);
     hl_pg_columns_clear(&p->more);
-    return hl_pg_session_ask(&p->session, sql, &p->params, result, p->why, p->why_len);
+    return hl_pg_session_do(&p->session, statement, &p->params, result, p->why, p->why_len);
 }
 
 /* --- notes ------------------------------------------------------------------------------------ */
@@ -46,11 +47,9 @@ enum hl_err hl_passage_commit(
     hl_id_format(after, id);
     int n = snprintf(value, sizeof(value), "%d %.*s", stage, HL_ID_TEXT, id);
     hl_pg_params_clear(&p->params);
-    hl_pg_add_str(&p->params, name_note(p, name));
-    hl_pg_add_str(&p->params, (struct hl_str){value, (size_t)n});
-    enum hl_err err = hl_pg_session_ask(&p->session,
-        "INSERT INTO ~.meta (k, v) VALUES ($1::text, $2::bytea) ON CONFLICT (k)"
-        " DO UPDATE SET v = excluded.v",
+    hl_pg_add_str(&p->params, HL_WRITE_P_NAME, name_note(p, name));
+    hl_pg_add_str(&p->params, HL_WRITE_P_VALUE, (struct hl_str){value, (size_t)n});
+    enum hl_err err = hl_pg_session_do(&p->session, &hl_import_write_statements[HL_WRITE_META_PUT],
         &p->params, &result, p->why, p->why_len);
     PQclear(result);
     if (!err)
@@ -75,8 +74,8 @@ enum hl_err hl_passage_resume(struct hl_passage *p)
     p->stage = HL_IMPORT_SIGNING_KEY;
     p->after = (struct hl_id){{0}};
     hl_pg_params_clear(&p->params);
-    hl_pg_add_str(&p->params, name_note(p, name));
-    enum hl_err err = hl_pg_session_ask(&p->session, "SELECT v FROM ~.meta WHERE k = $1::text",
+    hl_pg_add_str(&p->params, HL_WRITE_P_NAME, name_note(p, name));
+    enum hl_err err = hl_pg_session_do(&p->session, &hl_import_write_statements[HL_WRITE_META_GET],
         &p->params, &result, p->why, p->why_len);
     if (!err && PQntuples(result) > 0)
         read_note(p, (struct hl_str){PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0)});

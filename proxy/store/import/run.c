@@ -20,53 +20,6 @@
 #include "store/postgres/schema.h"
 #include "store/sqlite/database.h"
 
-static const char write_runs[] =
-    "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[],"
-    " $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],"
-    " $10::bytea[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bytea[], $15::bytea[],"
-    " $16::bigint[], $17::bigint[], $18::bigint[], $19::bytea[], $20::uuid[], $21::bytea[],"
-    " $22::bigint[], $23::bigint[], $24::bigint[], $25::bytea[], $26::bytea[], $27::bigint[],"
-    " $28::bigint[], $29::bigint[], $30::bigint[], $31::bytea[], $32::uuid[], $33::bytea[],"
-    " $34::uuid[], $35::bigint[], $36::bigint[], $37::bigint[], $38::bigint[], $39::bigint[],"
-    " $40::bigint[], $41::bytea[], $42::bigint[], $43::text[], $44::uuid[], $45::bytea[],"
-    " $46::bigint[]) AS t(run_id, project, app, state, "
-    "is_async, created_ms,"
-    " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
-    " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
-    " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
-    " body_size, body_sha256, body_file, body_bytes, delivery_id, is_interrupted,"
-    " timeout_ms, start_by_ms, priority, turn_subject, turn, identity, max_attempts,"
-    " attempt_log, rerun_of, log, keeps)),"
-    " runs AS (INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, created_ms,"
-    " started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,"
-    " request_where, request_size, request_sha256, request_file, request_bytes, finished_ms,"
-    " reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,"
-    " body_size, body_sha256, body_file, body_bytes, priority, identity, attempt_log, rerun_of, "
-    "log,"
-    " keeps) SELECT run_id, project, "
-    "app, state,"
-    " is_async = 1, url IS NOT NULL, created_ms, nullif(started_ms, 0), attempt, epoch, method,"
-    " path, head, url, secret, traceparent, lane, request_where, request_size, request_sha256,"
-    " request_file, request_bytes, nullif(finished_ms, 0), reason, http_status, content_type,"
-    " content_encoding, encoding, escaped_size, body_where, body_size, body_sha256, body_file,"
-    " body_bytes, priority, nullif(identity, ''), nullif(attempt_log, ''), rerun_of, log, keeps"
-    " FROM input ON CONFLICT (run_id) DO NOTHING "
-    "RETURNING run_id),"
-    " fresh AS (SELECT i.* FROM input i JOIN runs r ON r.run_id = i.run_id),"
-    " tickets AS (INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, is_async,"
-    " timeout_ms, start_by, class, subject, turn, max_attempts, lane)"
-    " SELECT run_id, least(now(), to_timestamp(created_ms / 1000.0)), epoch, attempt, true,"
-    " nullif(timeout_ms, 0), to_timestamp(nullif(start_by_ms, 0) / 1000.0),"
-    " priority, turn_subject, turn, nullif(max_attempts, 0), lane"
-    " FROM fresh WHERE state = 0),"
-    " forwarded AS (INSERT INTO ~.delivery (delivery_id, run_id, project, app, run_state, lane,"
-    " max_attempts, created_ms) SELECT delivery_id, run_id, project, app, state, lane, 0,"
-    " finished_ms FROM fresh WHERE delivery_id IS NOT NULL),"
-    " forwarding AS (INSERT INTO ~.delivery_ticket (delivery_id, lane, due_at)"
-    " SELECT delivery_id, lane, now() FROM fresh WHERE delivery_id IS NOT NULL)"
-    " SELECT count(*), count(*) FILTER (WHERE state = 0), coalesce(sum(is_interrupted), 0)::bigint,"
-    " count(delivery_id) FROM fresh";
-
 /* --- one run ------------------------------------------------------------------------------------- */
 
 enum { HEAD, URL, SECRET, VALUES };
@@ -294,7 +247,7 @@ static enum hl_err send_batch(
     if (!err)
         err = hl_import_files_put(p, files);
     if (!err)
-        err = hl_passage_send(p, write_runs, &result);
+        err = hl_passage_send(p, HL_WRITE_RUNS, &result);
     if (err)
         return err;
     struct hl_pg_row row = {.result = result};

@@ -24,8 +24,8 @@ static enum hl_err read_meta(struct hl_passage *p, struct hl_str name, struct hl
 {
     PGresult *result;
     hl_pg_params_clear(&p->params);
-    hl_pg_add_str(&p->params, name);
-    enum hl_err err = hl_pg_session_ask(&p->session, "SELECT v FROM ~.meta WHERE k = $1::text",
+    hl_pg_add_str(&p->params, HL_WRITE_P_NAME, name);
+    enum hl_err err = hl_pg_session_do(&p->session, &hl_import_write_statements[HL_WRITE_META_GET],
         &p->params, &result, p->why, p->why_len);
     value->n = 0;
     if (!err && PQntuples(result) > 0) {
@@ -42,11 +42,10 @@ static enum hl_err put_meta(struct hl_passage *p, struct hl_str name, struct hl_
     PGresult *result = NULL;
     enum hl_err err = hl_seal(&p->sealer, hl_pg_meta_place(name), &no_row, plain, &sealed);
     hl_pg_params_clear(&p->params);
-    hl_pg_add_str(&p->params, name);
-    hl_pg_add_str(&p->params, hl_buf_str(&sealed));
+    hl_pg_add_str(&p->params, HL_WRITE_P_NAME, name);
+    hl_pg_add_str(&p->params, HL_WRITE_P_VALUE, hl_buf_str(&sealed));
     if (!err)
-        err = hl_pg_session_ask(&p->session,
-            "INSERT INTO ~.meta (k, v) VALUES ($1::text, $2::bytea) ON CONFLICT (k) DO NOTHING",
+        err = hl_pg_session_do(&p->session, &hl_import_write_statements[HL_WRITE_META_ADD],
             &p->params, &result, p->why, p->why_len);
     PQclear(result);
     hl_buf_fini(&sealed);
@@ -106,7 +105,7 @@ enum hl_err hl_import_signing_key(struct hl_passage *p)
 /* How one kind of them goes over. */
 struct kind {
     enum hl_import_read read;
-    const char *write; /* answers how many are new */
+    enum hl_import_write write; /* answers how many are new */
     void (*add)(struct hl_passage *p, struct hl_sql_row *row);
 };
 
@@ -170,17 +169,8 @@ static void add_account(struct hl_passage *p, struct hl_sql_row *row)
         hl_pg_columns_int(rows, hl_sql_int(row));
 }
 
-static const struct kind accounts = {.read = HL_READ_ACCOUNTS,
-    .write = "WITH added AS (INSERT INTO ~.account (account_id, project, name, role, created_ms,"
-             " expires_ms, revoked_ms, last_used_ms, " HL_PG_LIMITS
-             ") SELECT * FROM unnest($1::uuid[], $2::text[],"
-             " $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],"
-             " $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],"
-             " $14::bigint[])"
-             " ON CONFLICT DO NOTHING RETURNING account_id, revoked_ms), told AS (INSERT INTO"
-             " ~.event (kind, subject) SELECT CASE revoked_ms WHEN 0 THEN 3 ELSE 2 END, account_id"
-             " FROM added) SELECT count(*) FROM added",
-    .add = add_account};
+static const struct kind accounts = {
+    .read = HL_READ_ACCOUNTS, .write = HL_WRITE_ACCOUNTS, .add = add_account};
 
 enum hl_err hl_import_accounts(struct hl_passage *p)
 {
@@ -201,12 +191,7 @@ static void add_key(struct hl_passage *p, struct hl_sql_row *row)
     hl_pg_columns_int(rows, hl_sql_int(row));
 }
 
-static const struct kind keys = {.read = HL_READ_KEYS,
-    .write = "WITH added AS (INSERT INTO ~.idem (project, app, subject, key, run_id, fingerprint,"
-             " expires_ms) SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[],"
-             " $5::uuid[], $6::bytea[], $7::bigint[]) ON CONFLICT DO NOTHING RETURNING run_id)"
-             " SELECT count(*) FROM added",
-    .add = add_key};
+static const struct kind keys = {.read = HL_READ_KEYS, .write = HL_WRITE_KEYS, .add = add_key};
 
 enum hl_err hl_import_keys(struct hl_passage *p)
 {
@@ -256,13 +241,8 @@ static void add_minute(struct hl_passage *p, struct hl_sql_row *row)
     hl_buf_fini(&text);
 }
 
-static const struct kind minutes = {.read = HL_READ_MINUTES,
-    .write = "WITH added AS (INSERT INTO ~.tally (project, app, minute, counts, node_id)"
-             " SELECT project, app, minute, counts::bigint[], node_id FROM unnest($1::text[],"
-             " $2::text[], $3::bigint[], $4::text[], $5::uuid[])"
-             " AS u(project, app, minute, counts, node_id)"
-             " ON CONFLICT DO NOTHING RETURNING minute) SELECT count(*) FROM added",
-    .add = add_minute};
+static const struct kind minutes = {
+    .read = HL_READ_MINUTES, .write = HL_WRITE_MINUTES, .add = add_minute};
 
 /* What the schema has been counting for longer than the directory stays so. */
 static enum hl_err carry_since(struct hl_passage *p)

@@ -52,7 +52,7 @@ void hl_pg_arrive(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_looked);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, known_as(s));
+    hl_pg_add_id(&s->params, HL_PG_P_ME, known_as(s));
     hl_pg_errand_add(e, HL_PG_DO_NODE_LOOK);
     if (hl_pg_errand_send(e))
         s->arrival_ms = 0;

@@ -278,12 +278,12 @@ static enum hl_err bind_chunk(struct transfer *t)
 {
     struct hl_pg_params *p = &t->store->params;
     hl_pg_params_clear(p);
-    hl_pg_add_id(p, &t->file);
-    hl_pg_add_int(p, t->seq);
+    hl_pg_add_id(p, HL_PG_P_BODY_ID, &t->file);
+    hl_pg_add_int(p, HL_PG_P_SEQ, t->seq);
     if (!t->is_put)
         return HL_OK;
     size_t n = HL_PG_CHUNK < t->size - t->offset ? HL_PG_CHUNK : (size_t)(t->size - t->offset);
-    char *room = hl_pg_add_room(p, n);
+    char *room = hl_pg_add_room(p, HL_PG_P_BYTES, n);
     if (!room)
         return HL_ERR_NOMEM;
     return pread(t->fd, room, n, (off_t)t->offset) == (ssize_t)n ? HL_OK : HL_ERR_IO;

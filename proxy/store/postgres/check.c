@@ -44,7 +44,7 @@ static enum hl_err read_standing(
         " AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')))"
         " FROM (SELECT) AS one LEFT JOIN pg_namespace n ON '\"' || n.nspname || '\"' = '~'"
         " LEFT JOIN pg_class m ON m.relnamespace = n.oid AND m.relname = 'meta'",
-        NULL, &result, why, why_len);
+        &result, why, why_len);
     if (err)
         return err;
     *standing = (struct standing){.has_schema = is_true(result, 0),

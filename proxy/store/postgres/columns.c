@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/id.h"
+#include "store/statement.h"
 
 void hl_pg_columns_init(struct hl_pg_columns *c)
 {
@@ -80,12 +81,14 @@ void hl_pg_columns_end_row(struct hl_pg_columns *c)
     c->rows++;
 }
 
-void hl_pg_columns_bind(const struct hl_pg_columns *c, struct hl_pg_params *p)
+void hl_pg_columns_bind(
+    const struct hl_pg_columns *c, const struct hl_statement *statement, struct hl_pg_params *p)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (!p->err)
             p->err = c->each[i].err;
-        hl_pg_array_begin(p, c->types[i], c->rows);
+        HL_ASSERT(p->n < (int)statement->n_params);
+        hl_pg_array_begin(p, statement->params[p->n], c->types[i], c->rows);
         hl_pg_items(p, hl_buf_str(&c->each[i].bytes));
         hl_pg_array_end(p);
     }

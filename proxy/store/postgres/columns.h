@@ -27,7 +27,8 @@ void hl_pg_columns_text(struct hl_pg_columns *c, struct hl_str s);
 void hl_pg_columns_null(struct hl_pg_columns *c, enum hl_pg_type type);
 void hl_pg_columns_end_row(struct hl_pg_columns *c);
 
-/* Appends a parameter for each column to `p`. */
-void hl_pg_columns_bind(const struct hl_pg_columns *c, struct hl_pg_params *p);
+/* Appends a parameter for each column to `p`: the statement's next ones. */
+void hl_pg_columns_bind(
+    const struct hl_pg_columns *c, const struct hl_statement *statement, struct hl_pg_params *p);
 
 #endif

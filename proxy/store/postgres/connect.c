@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "store/postgres/once.h"
+#include "store/postgres/premise.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
 
@@ -192,11 +194,8 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     uint64_t asked_ms = hl_clock_mono_ms();
     enum hl_err err = check_version(s, why, why_len);
     if (!err)
-        err = hl_pg_session_ask(s,
-            "SELECT current_setting('fsync'), current_setting('synchronous_commit'),"
-            " current_setting('transaction_read_only'), " HL_PG_NOW_MS ", pg_backend_pid(),"
-            " (" HL_PG_PREMISE_MARK ")::integer",
-            NULL, &result, why, why_len);
+        err = hl_pg_session_ask(
+            s, hl_pg_once_statements[HL_PG_ONCE_LOOK].text, &result, why, why_len);
     if (err)
         return err;
     hl_clock_follow(strtoll(PQgetvalue(result, 0, 3), NULL, 10), asked_ms);

@@ -162,7 +162,7 @@ void hl_pg_crowd_turn(struct hl_pg_store *s, uint64_t now_ms)
     c->count_ms = now_ms + COUNT_MS;
     if (!e)
         return;
-    hl_pg_add_int(&s->params, (int64_t)(c->half / 2 > 0 ? c->half / 2 : 1));
+    hl_pg_add_int(&s->params, HL_PG_P_MIN, (int64_t)(c->half / 2 > 0 ? c->half / 2 : 1));
     hl_pg_errand_add(e, HL_PG_DO_CROWD);
     c->is_counting = hl_pg_errand_send(e);
 }

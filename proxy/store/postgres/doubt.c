@@ -34,8 +34,8 @@ void hl_pg_doubt_add(struct hl_pg_store *s, struct hl_pg_errand *e)
     if (d->n == 0 || d->n_sent > 0)
         return;
     d->n_sent = d->n;
-    HL_PG_EACH(&s->params, HL_PG_ID, d->n, hl_pg_item_id(&s->params, &d->ids[i]));
-    hl_pg_add_int(&s->params, (int64_t)s->idem_ms);
+    HL_PG_EACH(&s->params, HL_PG_P_RUN_ID, HL_PG_ID, d->n, hl_pg_item_id(&s->params, &d->ids[i]));
+    hl_pg_add_int(&s->params, HL_PG_P_KEY_MS, (int64_t)s->idem_ms);
     hl_pg_errand_add(e, HL_PG_DO_RUN_WITHDRAW);
 }
 

@@ -6,7 +6,7 @@
 
 #include "store/postgres/state.h"
 
-/* What a statement has said of it: its name (HL_PG_ERA), and when this replica's row says that it beat last, in
+/* What a statement has said of it: its name ({era} of sql/parts.sql), and when this replica's row says that it beat last, in
  * ms by the server's clock; 0: there is no such row. True: it is another one, or lacks a beat that was
  * acknowledged. That is logged, and what is believed of the old one's numbers is forgotten. */
 bool hl_pg_era_take(struct hl_pg_store *s, struct hl_str name, int64_t beat_ms);

@@ -59,9 +59,9 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_expired);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, STEP);
-    hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, STEP);
+    hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_errand_add(e, HL_PG_DO_RUN_EXPIRE);
     s->expire_ms = UINT64_MAX;
     s->is_expiring = hl_pg_errand_send(e);

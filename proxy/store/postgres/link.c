@@ -29,8 +29,7 @@ enum hl_err hl_pg_link_prepare(
         return HL_OK;
     enum hl_err err = hl_pg_session_prepare_begin(s, why, why_len);
     for (int i = 0; i < HL_PG_SQL_COUNT && !err; i++)
-        err = hl_pg_session_prepare(
-            s, hl_pg_statement_name((enum hl_pg_sql)i), texts->text[i], why, why_len);
+        err = hl_pg_session_prepare(s, hl_pg_sql_statements[i].name, texts->text[i], why, why_len);
     return err ? err : hl_pg_session_prepare_end(s, why, why_len);
 }
 
@@ -276,15 +275,16 @@ static bool send_query(
     struct hl_pg_link *l, enum hl_pg_sql query, const struct hl_pg_params *params)
 {
     const char *values[HL_PG_PARAMS_MAX];
-    int formats[HL_PG_PARAMS_MAX];
-    hl_pg_params_values(params, values);
+    int lengths[HL_PG_PARAMS_MAX], formats[HL_PG_PARAMS_MAX];
+    const struct hl_statement *statement = &hl_pg_sql_statements[query];
+    hl_pg_params_order(params, statement, values, lengths);
     for (int i = 0; i < params->n; i++)
         formats[i] = 1;
     if (l->settings->prepares)
         return PQsendQueryPrepared(
-            l->conn, hl_pg_statement_name(query), params->n, values, params->lengths, formats, 1);
+            l->conn, statement->name, params->n, values, lengths, formats, 1);
     return PQsendQueryParams(
-        l->conn, l->texts->text[query], params->n, NULL, values, params->lengths, formats, 1);
+        l->conn, l->texts->text[query], params->n, NULL, values, lengths, formats, 1);
 }
 
 /* In a connection that others use as well a transaction begins with what it relies on. */

@@ -10,6 +10,7 @@
 #include "store/account.h"
 #include "store/backend.h"
 #include "store/key.h"
+#include "store/postgres/once.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
@@ -69,14 +70,12 @@ static enum hl_err ask_meta(struct hl_pg_session *session, const char *key,
 {
     struct hl_pg_params params;
     hl_pg_params_init(&params);
-    hl_pg_add_str(&params, hl_str_from(key));
+    hl_pg_add_str(&params, HL_PG_ONCE_P_NAME, hl_str_from(key));
     if (value)
-        hl_pg_add_str(&params, *value);
-    enum hl_err err = hl_pg_session_ask(session,
-        value ? "INSERT INTO ~.meta (k, v) VALUES ($1::text, $2::bytea) ON CONFLICT (k) DO UPDATE"
-                " SET v = meta.v RETURNING v"
-              : "SELECT v FROM ~.meta WHERE k = $1::text",
-        &params, out, why, why_len);
+        hl_pg_add_str(&params, HL_PG_ONCE_P_VALUE, *value);
+    enum hl_err err = hl_pg_session_do(session,
+        &hl_pg_once_statements[value ? HL_PG_ONCE_META_KEEP : HL_PG_ONCE_META_GET], &params, out,
+        why, why_len);
     hl_pg_params_fini(&params);
     return err;
 }

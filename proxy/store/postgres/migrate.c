@@ -50,7 +50,7 @@ static enum hl_err find_role(struct hl_pg_session *s, const char *role, char *wh
                              : HL_ERR_NOMEM;
     PQfreemem(quoted);
     if (!err)
-        err = hl_pg_session_ask(s, FIND_ROLE, NULL, &result, why, why_len);
+        err = hl_pg_session_ask(s, FIND_ROLE, &result, why, why_len);
     if (err)
         return err;
     bool is_there = PQntuples(result) > 0;
@@ -69,7 +69,7 @@ static enum hl_err become_owner(struct hl_pg_session *s, char *why, size_t why_l
         "SELECT 'SET LOCAL ROLE ' || quote_ident(pg_get_userbyid(nspowner)) || '; ' FROM "
         "pg_namespace"
         " WHERE '\"' || nspname || '\"' = '~'",
-        NULL, &result, why, why_len);
+        &result, why, why_len);
     if (err)
         return err;
     if (PQntuples(result) > 0)

@@ -39,7 +39,7 @@
 
 static void add_ids(struct hl_pg_params *p, const struct hl_id_map *map)
 {
-    hl_pg_array_begin(p, HL_PG_ID, map->n);
+    hl_pg_array_begin(p, HL_PG_P_KNOWN, HL_PG_ID, map->n);
     for (size_t i = 0; i < map->cap; i++)
         if (map->entries[i].value)
             hl_pg_item_id(p, &map->entries[i].id);
@@ -49,7 +49,7 @@ static void add_ids(struct hl_pg_params *p, const struct hl_id_map *map)
 static void add_strays(struct hl_pg_store *s, struct hl_pg_errand *e, enum hl_pg_sql query,
     const struct hl_id_map *known)
 {
-    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
     add_ids(&s->params, known);
     hl_pg_errand_add(e, query);
 }
@@ -80,14 +80,14 @@ void hl_pg_node_join(struct hl_pg_store *s)
         return;
     }
     struct hl_pg_params *p = &s->params;
-    hl_pg_add_id(p, &s->node_id);
-    hl_pg_add_str(p, hl_str_from(s->name));
-    hl_pg_add_str(p, HL_STR(HL_VERSION));
-    hl_pg_add_str(p, hl_str_from(s->address));
-    hl_pg_add_int(p, (int64_t)s->settings.ttl_ms);
-    hl_pg_add_str(p, hl_key_check(&s->keys.key));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
+    hl_pg_add_str(p, HL_PG_P_ADDRESS, hl_str_from(s->address));
+    hl_pg_add_int(p, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
     s->session = hl_id_next(&s->ids, hl_clock_wall_ms());
-    hl_pg_add_id(p, &s->session);
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->session);
     hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
@@ -146,7 +146,7 @@ bool hl_pg_node_leave(struct hl_pg_store *s)
         return false;
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
-    hl_pg_add_id(&s->params, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
     hl_pg_errand_add(e, HL_PG_DO_NODE_LEAVE);
     return hl_pg_errand_send(e);
 }
@@ -227,10 +227,10 @@ static void beat(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_beat);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, (int64_t)s->settings.ttl_ms);
-    hl_pg_add_int(&s->params, atomic_load(&s->base.takes_calls));
-    hl_pg_add_id(&s->params, &s->session);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_int(&s->params, HL_PG_P_TAKES_CALLS, atomic_load(&s->base.takes_calls));
+    hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->session);
     hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
     s->beat_sent_ms = hl_clock_mono_ms();
     s->is_beating = hl_pg_errand_send(e);
@@ -251,8 +251,8 @@ static void bury_stream(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_stream_buried);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, s->webhook_attempts);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_errand_add(e, HL_PG_DO_NODE_BURY_STREAM);
     s->is_burying = hl_pg_errand_send(e);
 }
@@ -282,10 +282,10 @@ static void bury(struct hl_pg_store *s)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_buried);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, s->retries_interrupted ? s->run_attempts : 1);
-    hl_pg_add_int(&s->params, s->webhook_attempts);
-    hl_pg_add_int(&s->params, hl_pg_node_knows_others(s, hl_clock_mono_ms()));
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_RUN_ATTEMPTS, s->retries_interrupted ? s->run_attempts : 1);
+    hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+    hl_pg_add_int(&s->params, HL_PG_P_SILENT_TOO, hl_pg_node_knows_others(s, hl_clock_mono_ms()));
     hl_pg_errand_add(e, HL_PG_DO_NODE_BURY);
     s->is_burying = hl_pg_errand_send(e);
 }

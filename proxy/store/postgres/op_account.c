@@ -13,22 +13,26 @@
 #include "store/postgres/row.h"
 #include "store/postgres/state.h"
 
+/* The limits in the order of hl_limits_to_numbers. */
+static const unsigned limit_params[HL_LIMITS_NUMBERS] = {HL_PG_P_MAX_RUNNING, HL_PG_P_MAX_QUEUED,
+    HL_PG_P_RATE_COUNT, HL_PG_P_RATE_WINDOW_S, HL_PG_P_MAX_PRIORITY, HL_PG_P_LIMITS_REVISION};
+
 static void bind_add(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
     (void)s;
     (void)n;
     const struct hl_account *a = &((const struct hl_add_account *)ops[0]->m)->account;
-    hl_pg_add_id(p, &a->id);
-    hl_pg_add_str(p, hl_str_from(a->project));
-    hl_pg_add_str(p, hl_str_from(a->name));
-    hl_pg_add_int(p, a->role);
-    hl_pg_add_int(p, a->created_ms);
-    hl_pg_add_int(p, a->expires_ms);
+    hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &a->id);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(a->project));
+    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(a->name));
+    hl_pg_add_int(p, HL_PG_P_ROLE, a->role);
+    hl_pg_add_int(p, HL_PG_P_CREATED_MS, a->created_ms);
+    hl_pg_add_int(p, HL_PG_P_EXPIRES_MS, a->expires_ms);
     int64_t limits[HL_LIMITS_NUMBERS];
     hl_limits_to_numbers(&a->limits, limits);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
-        hl_pg_add_int(p, limits[i]);
+        hl_pg_add_int(p, limit_params[i], limits[i]);
 }
 
 static void note_add(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -49,9 +53,9 @@ static void bind_revoke(
     (void)s;
     (void)n;
     const struct hl_revoke_account *r = (const struct hl_revoke_account *)ops[0]->m;
-    hl_pg_add_id(p, &r->id);
-    hl_pg_add_str(p, hl_str_from(r->project));
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &r->id);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
 }
 
 static void read_revoke(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -82,11 +86,11 @@ static void bind_limit(
     const struct hl_limit_account *l = (const struct hl_limit_account *)ops[0]->m;
     int64_t limits[HL_LIMITS_NUMBERS];
     hl_limits_to_numbers(&l->change.to, limits);
-    hl_pg_add_id(p, &l->id);
-    hl_pg_add_str(p, hl_str_from(l->project));
-    hl_pg_add_int(p, l->change.which);
+    hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &l->id);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
+    hl_pg_add_int(p, HL_PG_P_CHANGED, l->change.which);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS - 1; i++)
-        hl_pg_add_int(p, limits[i]);
+        hl_pg_add_int(p, limit_params[i], limits[i]);
 }
 
 static void read_limit(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -101,10 +105,6 @@ static void note_limit(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_pg_notify_all(s);
 }
 
-_Static_assert(HL_LIMIT_MAX_RUNNING == 0 && HL_LIMIT_MAX_QUEUED == 1 && HL_LIMIT_RATE == 2 &&
-                   HL_LIMIT_MAX_PRIORITY == 3,
-    "the statement says which bit is which");
-
 const struct hl_pg_operation hl_pg_op_account_limit = {.query = HL_PG_DO_ACCOUNT_LIMIT,
     .is_single = true,
     .bind = bind_limit,
@@ -117,11 +117,11 @@ static void bind_touch(
     (void)s;
     (void)n;
     const struct hl_touch_accounts *t = (const struct hl_touch_accounts *)ops[0]->m;
-    hl_pg_array_begin(p, HL_PG_ID, t->n);
+    hl_pg_array_begin(p, HL_PG_P_ACCOUNT_ID, HL_PG_ID, t->n);
     for (size_t i = 0; i < t->n; i++)
         hl_pg_item_id(p, &t->uses[i].id);
     hl_pg_array_end(p);
-    hl_pg_array_begin(p, HL_PG_INT, t->n);
+    hl_pg_array_begin(p, HL_PG_P_USED_MS, HL_PG_INT, t->n);
     for (size_t i = 0; i < t->n; i++)
         hl_pg_item_int(p, t->uses[i].used_ms);
     hl_pg_array_end(p);
@@ -139,7 +139,7 @@ static void bind_keep(
     struct hl_str key = ((const struct hl_keep_key *)ops[0]->m)->key;
     if (!p->err)
         p->err = hl_seal(&s->sealer, "meta.signing_key", &no_row, key, &sealed);
-    hl_pg_add_str(p, hl_buf_str(&sealed));
+    hl_pg_add_str(p, HL_PG_P_VALUE, hl_buf_str(&sealed));
     hl_buf_fini(&sealed);
 }
 

@@ -32,12 +32,13 @@ static void subject_of_attempt(struct hl_pg_op *op)
 static void bind_attempt(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &attempt_of(ops[i])->delivery_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->round));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->n));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->is_again));
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(
+        p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &attempt_of(ops[i])->delivery_id));
+    HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->round));
+    HL_PG_EACH(p, HL_PG_P_N, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->n));
+    HL_PG_EACH(p, HL_PG_P_IS_AGAIN, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->is_again));
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
 }
 
 static void read_attempt(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -105,31 +106,40 @@ static void bind_reports(struct hl_pg_params *p, struct hl_pg_op *const ops[], s
     const struct hl_attempt_report *of[HL_PG_FLUSH_OPS];
     for (size_t i = 0; i < n; i++)
         of[i] = outcome_of(ops[i])->report ? outcome_of(ops[i])->report : &none;
-    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->name_us));
-    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->connect_us));
-    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->tls_us));
-    HL_PG_EACH(p, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->first_byte_us));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->address)));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->content_type)));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_text(p, (struct hl_str){of[i]->body, of[i]->body_n}));
+    HL_PG_EACH(p, HL_PG_P_NAME_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->name_us));
+    HL_PG_EACH(
+        p, HL_PG_P_CONNECT_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->connect_us));
+    HL_PG_EACH(p, HL_PG_P_TLS_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->tls_us));
+    HL_PG_EACH(
+        p, HL_PG_P_FIRST_BYTE_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->first_byte_us));
+    HL_PG_EACH(p, HL_PG_P_ADDRESS, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->address)));
+    HL_PG_EACH(
+        p, HL_PG_P_CONTENT_TYPE, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->content_type)));
+    HL_PG_EACH(
+        p, HL_PG_P_BODY, HL_PG_BYTES, n, item_text(p, (struct hl_str){of[i]->body, of[i]->body_n}));
 }
 
 static void bind_outcome(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &outcome_of(ops[i])->delivery_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->round));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->n));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->verdict));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->started_ms));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->ended_ms));
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->error)));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->next_ms));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, puts_off(outcome_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->health));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->failing_since_ms));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(
+        p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &outcome_of(ops[i])->delivery_id));
+    HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->round));
+    HL_PG_EACH(p, HL_PG_P_N, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->n));
+    HL_PG_EACH(p, HL_PG_P_VERDICT, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->verdict));
+    HL_PG_EACH(
+        p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
+    HL_PG_EACH(
+        p, HL_PG_P_STARTED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->started_ms));
+    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->ended_ms));
+    HL_PG_EACH(p, HL_PG_P_ERROR, HL_PG_BYTES, n,
+        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->error)));
+    HL_PG_EACH(p, HL_PG_P_NEXT_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->next_ms));
+    HL_PG_EACH(p, HL_PG_P_PUTS_OFF, HL_PG_INT, n, hl_pg_item_int(p, puts_off(outcome_of(ops[i]))));
+    HL_PG_EACH(p, HL_PG_P_HEALTH, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->health));
+    HL_PG_EACH(
+        p, HL_PG_P_SINCE_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->failing_since_ms));
     bind_reports(p, ops, n);
 }
 
@@ -192,9 +202,9 @@ static void bind_one(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
     (void)n;
-    hl_pg_add_id(p, &redeliver_of(ops[0])->delivery_id);
-    hl_pg_add_str(p, hl_str_from(redeliver_of(ops[0])->project));
-    hl_pg_add_int(p, s->webhook_attempts);
+    hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &redeliver_of(ops[0])->delivery_id);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(redeliver_of(ops[0])->project));
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
 }
 
@@ -210,13 +220,13 @@ static void bind_many(
     (void)n;
     const struct hl_redeliver *r = redeliver_of(ops[0]);
     struct hl_id since = hl_id_first_at(r->since_ms);
-    hl_pg_add_str(p, hl_str_from(r->project));
-    hl_pg_add_int(p, r->state);
-    hl_pg_add_id(p, &since);
-    hl_pg_add_id(p, &r->mark.after);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
+    hl_pg_add_int(p, HL_PG_P_STATE, r->state);
+    hl_pg_add_id(p, HL_PG_P_FROM, &since);
+    hl_pg_add_id(p, HL_PG_P_AFTER, &r->mark.after);
     uint64_t left = left_of(s, r);
-    hl_pg_add_int(p, left < REDELIVER_STEP ? (int64_t)left : REDELIVER_STEP);
-    hl_pg_add_int(p, s->webhook_attempts);
+    hl_pg_add_int(p, HL_PG_P_MAX, left < REDELIVER_STEP ? (int64_t)left : REDELIVER_STEP);
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
 }
 

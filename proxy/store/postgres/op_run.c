@@ -105,7 +105,7 @@ static void subject_of_accept(struct hl_pg_op *op)
 static void bind_webhook(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_array_begin(p, HL_PG_INT, n);
+    hl_pg_array_begin(p, HL_PG_P_LANE, HL_PG_INT, n);
     for (size_t i = 0; i < n; i++) {
         struct hl_str url = accept_of(ops[i])->webhook_url;
         if (url.n > 0)
@@ -114,21 +114,22 @@ static void bind_webhook(
             hl_pg_item_null(p);
     }
     hl_pg_array_end(p);
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_URL, HL_PG_BYTES, n,
         item_sealed(s, p, "run.url", &accept_of(ops[i])->run_id,
             accept_of(ops[i])->webhook_url.n > 0, accept_of(ops[i])->webhook_url));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_SECRET, HL_PG_BYTES, n,
         item_sealed(s, p, "run.secret", &accept_of(ops[i])->run_id,
             accept_of(ops[i])->webhook_secret.n > 0, accept_of(ops[i])->webhook_secret));
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->traceparent));
+    HL_PG_EACH(
+        p, HL_PG_P_TRACEPARENT, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->traceparent));
 }
 
 static void bind_key(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->subject));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_SUBJECT, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->subject));
+    HL_PG_EACH(p, HL_PG_P_KEY, HL_PG_BYTES, n,
         item_if(p, accept_of(ops[i])->idempotency_key.n > 0, accept_of(ops[i])->idempotency_key));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_FINGERPRINT, HL_PG_BYTES, n,
         hl_pg_item_str(p, (struct hl_str){(const char *)accept_of(ops[i])->fingerprint,
                               sizeof(accept_of(ops[i])->fingerprint)}));
 }
@@ -138,43 +139,49 @@ static void bind_accept(
 {
     for (size_t i = 0; i < n; i++)
         ops[i]->as = s->session;
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
-    HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->app));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->created_ms));
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->method));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
+    HL_PG_EACH(p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
+    HL_PG_EACH(p, HL_PG_P_APP, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->app));
+    HL_PG_EACH(
+        p, HL_PG_P_CREATED_MS, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->created_ms));
+    HL_PG_EACH(p, HL_PG_P_METHOD, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->method));
+    HL_PG_EACH(p, HL_PG_P_PATH, HL_PG_BYTES, n,
         hl_pg_item_str(p, hl_store_message_shown_path(accept_of(ops[i])->target)));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_HEAD, HL_PG_BYTES, n,
         item_sealed(s, p, "run.head", &accept_of(ops[i])->run_id, is_async(accept_of(ops[i])),
             accept_of(ops[i])->head));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->body.where));
-    HL_PG_EACH(p, HL_PG_INT, n,
+    HL_PG_EACH(
+        p, HL_PG_P_REQUEST_WHERE, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->body.where));
+    HL_PG_EACH(p, HL_PG_P_REQUEST_SIZE, HL_PG_INT, n,
         hl_pg_item_int(
             p, is_async(accept_of(ops[i])) ? (int64_t)accept_of(ops[i])->body.size : -1));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_REQUEST_SHA256, HL_PG_BYTES, n,
         item_if(p, has_digest(&accept_of(ops[i])->body), digest_of(&accept_of(ops[i])->body)));
-    HL_PG_EACH(p, HL_PG_ID, n, item_file(p, &accept_of(ops[i])->body));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_bytes(p, &accept_of(ops[i])->body));
+    HL_PG_EACH(p, HL_PG_P_REQUEST_FILE, HL_PG_ID, n, item_file(p, &accept_of(ops[i])->body));
+    HL_PG_EACH(p, HL_PG_P_REQUEST_BYTES, HL_PG_BYTES, n, item_bytes(p, &accept_of(ops[i])->body));
     bind_webhook(s, p, ops, n);
     bind_key(p, ops, n);
-    hl_pg_add_int(p, (int64_t)s->idem_ms);
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, is_async(accept_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->timeout_ms));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->priority));
-    HL_PG_EACH(p, HL_PG_INT, n,
+    hl_pg_add_int(p, HL_PG_P_KEY_MS, (int64_t)s->idem_ms);
+    HL_PG_EACH(p, HL_PG_P_IS_ASYNC, HL_PG_INT, n, hl_pg_item_int(p, is_async(accept_of(ops[i]))));
+    HL_PG_EACH(p, HL_PG_P_IS_BEYOND, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
+    HL_PG_EACH(p, HL_PG_P_TIMEOUT_MS, HL_PG_INT, n,
+        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->timeout_ms));
+    HL_PG_EACH(p, HL_PG_P_WAIT_MS, HL_PG_INT, n,
+        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
+    HL_PG_EACH(p, HL_PG_P_PRIORITY, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->priority));
+    HL_PG_EACH(p, HL_PG_P_WHO, HL_PG_INT, n,
         hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
-    HL_PG_EACH(p, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_TURNS, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
+    HL_PG_EACH(
+        p, HL_PG_P_MAX_QUEUED, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
+    HL_PG_EACH(
+        p, HL_PG_P_MAX_ATTEMPTS, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
+    HL_PG_EACH(p, HL_PG_P_IDENTITY, HL_PG_BYTES, n,
         item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
-    HL_PG_EACH(p, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
-    hl_pg_add_int(p, hl_pg_keeps(s->keep_requests));
-    hl_pg_add_id(p, &s->session);
+    HL_PG_EACH(p, HL_PG_P_RERUN_OF, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
+    hl_pg_add_int(p, HL_PG_P_KEEPS, hl_pg_keeps(s->keep_requests));
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->session);
 }
 
 /* A record that is to be sent again found this replica dead, or another session of it: the next beat notices that too. */
@@ -240,8 +247,8 @@ static void bind_delivery_ids(
 {
     for (size_t i = 0; i < n; i++)
         name_delivery(s, ops[i]);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &ops[i]->delivery_id));
-    hl_pg_add_int(p, s->webhook_attempts);
+    HL_PG_EACH(p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &ops[i]->delivery_id));
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
 }
 
 static void subject_of_finish(struct hl_pg_op *op)
@@ -261,32 +268,41 @@ static void item_time(struct hl_pg_params *p, enum hl_tally_kind kind, int64_t u
 static void bind_finish(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &finish_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, finish_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->state));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->reason));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->finished_ms));
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_type)));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &finish_of(ops[i])->run_id));
+    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, finish_of(ops[i])->epoch));
+    HL_PG_EACH(p, HL_PG_P_STATE, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->state));
+    HL_PG_EACH(p, HL_PG_P_REASON, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->reason));
     HL_PG_EACH(
-        p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_encoding)));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->encoding));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->escaped_size));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->body.where));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->body.size));
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+        p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
+    HL_PG_EACH(
+        p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->finished_ms));
+    HL_PG_EACH(p, HL_PG_P_CONTENT_TYPE, HL_PG_BYTES, n,
+        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_type)));
+    HL_PG_EACH(p, HL_PG_P_CONTENT_ENCODING, HL_PG_BYTES, n,
+        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_encoding)));
+    HL_PG_EACH(p, HL_PG_P_ENCODING, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->encoding));
+    HL_PG_EACH(p, HL_PG_P_ESCAPED_SIZE, HL_PG_INT, n,
+        hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->escaped_size));
+    HL_PG_EACH(
+        p, HL_PG_P_BODY_WHERE, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->body.where));
+    HL_PG_EACH(p, HL_PG_P_BODY_SIZE, HL_PG_INT, n,
+        hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->body.size));
+    HL_PG_EACH(p, HL_PG_P_BODY_SHA256, HL_PG_BYTES, n,
         item_if(p, has_digest(&outcome_of(ops[i])->body), digest_of(&outcome_of(ops[i])->body)));
-    HL_PG_EACH(p, HL_PG_ID, n, item_file(p, &outcome_of(ops[i])->body));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_bytes(p, &outcome_of(ops[i])->body));
+    HL_PG_EACH(p, HL_PG_P_BODY_FILE, HL_PG_ID, n, item_file(p, &outcome_of(ops[i])->body));
+    HL_PG_EACH(p, HL_PG_P_BODY_BYTES, HL_PG_BYTES, n, item_bytes(p, &outcome_of(ops[i])->body));
     bind_delivery_ids(s, p, ops, n);
-    HL_PG_EACH(p, HL_PG_BYTES, n,
+    HL_PG_EACH(p, HL_PG_P_LOG, HL_PG_BYTES, n,
         item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
-    HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_RUN, finish_of(ops[i])->run_us));
-    HL_PG_EACH(p, HL_PG_INT, n, item_time(p, HL_TALLY_WAIT, finish_of(ops[i])->queued_us));
+    HL_PG_EACH(
+        p, HL_PG_P_RUN_KEY, HL_PG_INT, n, item_time(p, HL_TALLY_RUN, finish_of(ops[i])->run_us));
+    HL_PG_EACH(p, HL_PG_P_WAIT_KEY, HL_PG_INT, n,
+        item_time(p, HL_TALLY_WAIT, finish_of(ops[i])->queued_us));
     int64_t ahead_ms = hl_clock_ahead_ms();
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ahead_ms - ops[i]->posted_ahead_ms));
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    HL_PG_EACH(
+        p, HL_PG_P_SET_MS, HL_PG_INT, n, hl_pg_item_int(p, ahead_ms - ops[i]->posted_ahead_ms));
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
 }
 
 static void read_finish(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -356,14 +372,14 @@ static void subject_of_release(struct hl_pg_op *op)
 static void bind_release(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &claimed_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, claimed_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &claimed_of(ops[i])->run_id));
+    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, claimed_of(ops[i])->epoch));
+    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
     bind_delivery_ids(s, p, ops, n);
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, release_of(ops[i])->is_retry));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, wait_of(release_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_TEXT, n, item_entry(p, release_of(ops[i])));
+    HL_PG_EACH(p, HL_PG_P_IS_RETRY, HL_PG_INT, n, hl_pg_item_int(p, release_of(ops[i])->is_retry));
+    HL_PG_EACH(p, HL_PG_P_WAIT_MS, HL_PG_INT, n, hl_pg_item_int(p, wait_of(release_of(ops[i]))));
+    HL_PG_EACH(p, HL_PG_P_ENTRY, HL_PG_TEXT, n, item_entry(p, release_of(ops[i])));
 }
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -392,11 +408,12 @@ static void subject_of_cancel(struct hl_pg_op *op)
 static void bind_cancel(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &ref_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->project)));
-    HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->app)));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &ref_of(ops[i])->run_id));
+    HL_PG_EACH(
+        p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->project)));
+    HL_PG_EACH(p, HL_PG_P_APP, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->app)));
+    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
     bind_delivery_ids(s, p, ops, n);
 }
 

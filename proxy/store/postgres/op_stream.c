@@ -13,12 +13,13 @@ static const struct hl_keep_stream *part_of(const struct hl_pg_op *op)
 static void bind_part(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &part_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->attempt));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)part_of(ops[i])->at));
-    HL_PG_EACH(p, HL_PG_BYTES, n, hl_pg_item_str(p, hl_buf_str(&part_of(ops[i])->bytes)));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &part_of(ops[i])->run_id));
+    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->epoch));
+    HL_PG_EACH(p, HL_PG_P_ATTEMPT, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->attempt));
+    HL_PG_EACH(p, HL_PG_P_AT, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)part_of(ops[i])->at));
+    HL_PG_EACH(
+        p, HL_PG_P_BYTES, HL_PG_BYTES, n, hl_pg_item_str(p, hl_buf_str(&part_of(ops[i])->bytes)));
 }
 
 /* It is for the run's end to come after it. */
@@ -40,10 +41,11 @@ static const struct hl_say_progress *said_of(const struct hl_pg_op *op)
 static void bind_said(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, &s->node_id);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &said_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, said_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(said_of(ops[i])->json)));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &said_of(ops[i])->run_id));
+    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, said_of(ops[i])->epoch));
+    HL_PG_EACH(
+        p, HL_PG_P_JSON, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(said_of(ops[i])->json)));
 }
 
 static void subject_of_said(struct hl_pg_op *op)

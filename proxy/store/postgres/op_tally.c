@@ -14,9 +14,9 @@ static void subject_of_tally(struct hl_pg_op *op)
 }
 
 /* Of each count which minute of which app it belongs to. */
-#define EACH_COUNT(p, type, t, item)                                                               \
+#define EACH_COUNT(p, param, type, t, item)                                                        \
     do {                                                                                           \
-        hl_pg_array_begin(p, type, count_all(t));                                                  \
+        hl_pg_array_begin(p, param, type, count_all(t));                                           \
         for (size_t i = 0; i < (t)->n; i++)                                                        \
             for (size_t k = 0; k < (t)->minutes[i].tally.n; k++)                                   \
                 item;                                                                              \
@@ -36,13 +36,15 @@ static void bind_tally(
 {
     (void)n;
     const struct hl_told_tally *t = told_of(ops[0]);
-    hl_pg_add_id(p, &s->node_id);
-    hl_pg_add_id(p, &t->source);
-    hl_pg_add_id(p, &t->id);
-    EACH_COUNT(p, HL_PG_INT, t, hl_pg_item_int(p, t->minutes[i].minute));
-    EACH_COUNT(p, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].project)));
-    EACH_COUNT(p, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].app)));
-    EACH_COUNT(p, HL_PG_INT, t, hl_pg_item_int(p, (int64_t)t->minutes[i].tally.counts[k]));
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_SOURCE, &t->source);
+    hl_pg_add_id(p, HL_PG_P_SEEN, &t->id);
+    EACH_COUNT(p, HL_PG_P_MINUTE, HL_PG_INT, t, hl_pg_item_int(p, t->minutes[i].minute));
+    EACH_COUNT(
+        p, HL_PG_P_PROJECT, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].project)));
+    EACH_COUNT(p, HL_PG_P_APP, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].app)));
+    EACH_COUNT(
+        p, HL_PG_P_COUNT, HL_PG_INT, t, hl_pg_item_int(p, (int64_t)t->minutes[i].tally.counts[k]));
 }
 
 const struct hl_pg_operation hl_pg_op_tally = {

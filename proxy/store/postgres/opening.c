@@ -31,7 +31,7 @@ static enum hl_err know_server(struct hl_pg_store *s, struct hl_pg_session *sess
     char ignored[HL_PG_WHY_MAX];
     PGresult *result;
     enum hl_err err =
-        hl_pg_session_ask(session, "SELECT " HL_PG_SERVER, NULL, &result, ignored, sizeof(ignored));
+        hl_pg_session_ask(session, "SELECT " HL_PG_SERVER, &result, ignored, sizeof(ignored));
     PQclear(result);
     s->settings.is_nameless = err && session->sqlstate[0];
     if (!s->settings.is_nameless)

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/id.h"
+#include "store/statement.h"
 
 /* Of PostgreSQL's own types: these never change. */
 static const uint32_t oids[] = {
@@ -47,10 +48,11 @@ static void put_64(struct hl_pg_params *p, int64_t v)
     put_32(p, (uint32_t)v);
 }
 
-static void begin(struct hl_pg_params *p)
+static void begin(struct hl_pg_params *p, unsigned param)
 {
     HL_ASSERT(p->n < HL_PG_PARAMS_MAX);
     p->at[p->n] = p->bytes.n;
+    p->names[p->n] = (uint8_t)param;
     p->is_null[p->n] = false;
 }
 
@@ -62,52 +64,52 @@ static void end(struct hl_pg_params *p)
 
 /* --- plain values --------------------------------------------------------------------------- */
 
-void hl_pg_add_int(struct hl_pg_params *p, int64_t v)
+void hl_pg_add_int(struct hl_pg_params *p, unsigned param, int64_t v)
 {
-    begin(p);
+    begin(p, param);
     put_64(p, v);
     end(p);
 }
 
-void hl_pg_add_id(struct hl_pg_params *p, const struct hl_id *id)
+void hl_pg_add_id(struct hl_pg_params *p, unsigned param, const struct hl_id *id)
 {
-    begin(p);
+    begin(p, param);
     put(p, id->b, sizeof(id->b));
     end(p);
 }
 
-void hl_pg_add_str(struct hl_pg_params *p, struct hl_str s)
+void hl_pg_add_str(struct hl_pg_params *p, unsigned param, struct hl_str s)
 {
-    begin(p);
+    begin(p, param);
     put(p, s.p, s.n);
     end(p);
 }
 
-char *hl_pg_add_room(struct hl_pg_params *p, size_t n)
+char *hl_pg_add_room(struct hl_pg_params *p, unsigned param, size_t n)
 {
     if (!p->err)
         p->err = hl_buf_reserve(&p->bytes, n);
     if (p->err)
         return NULL;
-    begin(p);
+    begin(p, param);
     char *room = p->bytes.p + p->bytes.n;
     p->bytes.n += n;
     end(p);
     return room;
 }
 
-void hl_pg_add_null(struct hl_pg_params *p)
+void hl_pg_add_null(struct hl_pg_params *p, unsigned param)
 {
-    begin(p);
+    begin(p, param);
     p->is_null[p->n] = true;
     end(p);
 }
 
 /* --- arrays --------------------------------------------------------------------------------- */
 
-void hl_pg_array_begin(struct hl_pg_params *p, enum hl_pg_type type, size_t n)
+void hl_pg_array_begin(struct hl_pg_params *p, unsigned param, enum hl_pg_type type, size_t n)
 {
-    begin(p);
+    begin(p, param);
     put_32(p, 1); /* dimensions */
     put_32(p, 1); /* there may be nulls */
     put_32(p, oids[type]);
@@ -148,9 +150,26 @@ void hl_pg_array_end(struct hl_pg_params *p)
     end(p);
 }
 
-/* A value of no bytes is not a null: it has an address all the same. */
-void hl_pg_params_values(const struct hl_pg_params *p, const char **values)
+/* --- sending -------------------------------------------------------------------------------- */
+
+/* Where it was added: mostly where it stands in the statement, too. */
+static int find(const struct hl_pg_params *p, uint8_t name, int guess)
 {
-    for (int i = 0; i < p->n; i++)
-        values[i] = p->is_null[i] ? NULL : p->bytes.p ? p->bytes.p + p->at[i] : "";
+    for (int i = 0, at = guess; i < p->n; i++, at = at + 1 < p->n ? at + 1 : 0)
+        if (p->names[at] == name)
+            return at;
+    return -1;
+}
+
+/* A value of no bytes is not a null: it has an address all the same. */
+void hl_pg_params_order(const struct hl_pg_params *p, const struct hl_statement *statement,
+    const char **values, int *lengths)
+{
+    HL_ASSERT(p->n == (int)statement->n_params);
+    for (int i = 0; i < p->n; i++) {
+        int at = find(p, statement->params[i], i);
+        HL_ASSERT(at >= 0);
+        values[i] = p->is_null[at] ? NULL : p->bytes.p ? p->bytes.p + p->at[at] : "";
+        lengths[i] = p->lengths[at];
+    }
 }

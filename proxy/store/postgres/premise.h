@@ -45,7 +45,6 @@
 /* A session that was told has a mark, which a new one has not: who finds it in a session that has just begun, or misses
  * it in one that was told, is behind a pooler that makes believe that there is none. What it was told is taken back
  * where the mark is found. */
-#define HL_PG_PREMISE_MARK              "coalesce(current_setting('hookline.told', true), '') <> ''"
 #define HL_PG_PREMISE_SIGN              "SET hookline.told = 'yes'; "
 #define HL_PG_PREMISE_NAME(name, value) ", '" #name "'"
 #define HL_PG_PREMISES_UNDONE                                                                      \

@@ -102,7 +102,7 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
 
 void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
 {
-    hl_pg_add_int(p, hl_clock_wall_ms() - (int64_t)s->retention_ms);
+    hl_pg_add_int(p, HL_PG_P_KEPT_SINCE_MS, hl_clock_wall_ms() - (int64_t)s->retention_ms);
 }
 
 bool hl_pg_push_cancel(

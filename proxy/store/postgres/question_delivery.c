@@ -110,30 +110,31 @@ static enum hl_err read_deliveries(struct hl_pg_store *s, const PGresult *result
 static void add_search(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_list_deliveries *l)
 {
-    hl_pg_add_int(p, HL_SEARCH_RECORDS);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, HL_SEARCH_RECORDS);
     if (l->destination[0])
-        hl_pg_add_int(p, (int64_t)hl_key_lane(&s->keys.key, hl_str_from(l->destination)));
-    else
-        hl_pg_add_null(p);
-    hl_pg_add_int(p, l->status.is_set ? l->status.from : -1);
-    hl_pg_add_int(p, l->status.to);
+        hl_pg_add_int(
+            p, HL_PG_P_LANE, (int64_t)hl_key_lane(&s->keys.key, hl_str_from(l->destination)));
+    hl_pg_add_int(p, HL_PG_P_STATUS_FROM, l->status.is_set ? l->status.from : -1);
+    hl_pg_add_int(p, HL_PG_P_STATUS_TO, l->status.to);
 }
 
 static enum hl_pg_sql bind_list_deliveries(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)m;
-    hl_pg_add_str(p, hl_str_from(l->project));
-    hl_pg_add_str(p, hl_str_from(l->app));
-    hl_pg_add_int(p, l->state);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
+    hl_pg_add_str(p, HL_PG_P_APP, hl_str_from(l->app));
+    hl_pg_add_int(p, HL_PG_P_STATE, l->state);
     if (hl_id_is_nil(&l->run_id))
-        hl_pg_add_null(p);
+        hl_pg_add_null(p, HL_PG_P_RUN_ID);
     else
-        hl_pg_add_id(p, &l->run_id);
+        hl_pg_add_id(p, HL_PG_P_RUN_ID, &l->run_id);
     hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, NULL);
-    hl_pg_add_int(p, l->only_counts ? HL_SEARCH_RECORDS : (int64_t)l->limit + 1);
-    hl_pg_add_null(p);
-    hl_pg_add_int(p, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
+    hl_pg_add_int(p, HL_PG_P_MAX, l->only_counts ? HL_SEARCH_RECORDS : (int64_t)l->limit + 1);
+    if (!l->only_counts) {
+        hl_pg_add_null(p, HL_PG_P_DELIVERY_ID);
+        hl_pg_add_int(p, HL_PG_P_ATTEMPTS, l->with_attempts ? HL_ATTEMPTS_SHOWN : 0);
+    }
     hl_pg_add_kept_since(s, p);
     if (!l->destination[0] && !l->status.is_set && !l->only_counts)
         return HL_PG_DO_ASK_DELIVERIES;
@@ -188,14 +189,14 @@ static enum hl_pg_sql bind_get_delivery(
 {
     const struct hl_get_delivery *g = (const struct hl_get_delivery *)m;
     static const struct hl_id none;
-    hl_pg_add_str(p, hl_str_from(g->project));
-    hl_pg_add_str(p, HL_STR(""));
-    hl_pg_add_int(p, -1);
-    hl_pg_add_null(p);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(g->project));
+    hl_pg_add_str(p, HL_PG_P_APP, HL_STR(""));
+    hl_pg_add_int(p, HL_PG_P_STATE, -1);
+    hl_pg_add_null(p, HL_PG_P_RUN_ID);
     hl_pg_add_bounds(p, &none, 0, 0, NULL);
-    hl_pg_add_int(p, 1);
-    hl_pg_add_id(p, &g->delivery_id);
-    hl_pg_add_int(p, HL_ATTEMPTS_SHOWN);
+    hl_pg_add_int(p, HL_PG_P_MAX, 1);
+    hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &g->delivery_id);
+    hl_pg_add_int(p, HL_PG_P_ATTEMPTS, HL_ATTEMPTS_SHOWN);
     hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DELIVERIES;
 }

@@ -18,14 +18,14 @@ static enum hl_pg_sql bind_list(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     const struct hl_list_destinations *l = (const struct hl_list_destinations *)m;
-    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
     if (l->has_after)
-        hl_pg_add_int(p, (int64_t)l->after);
+        hl_pg_add_int(p, HL_PG_P_AFTER, (int64_t)l->after);
     else
-        hl_pg_add_null(p);
-    hl_pg_add_int(p, (int64_t)l->limit + 1);
-    hl_pg_add_int(p, HL_DESTINATION_LOOKS);
-    hl_pg_add_int(p, hl_clock_wall_ms() - LOOK_BACK_MS);
+        hl_pg_add_null(p, HL_PG_P_AFTER);
+    hl_pg_add_int(p, HL_PG_P_MAX, (int64_t)l->limit + 1);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, HL_DESTINATION_LOOKS);
+    hl_pg_add_int(p, HL_PG_P_ATTEMPTS_SINCE_MS, hl_clock_wall_ms() - LOOK_BACK_MS);
     hl_pg_add_kept_since(s, p);
     return HL_PG_DO_ASK_DESTINATIONS;
 }

@@ -24,21 +24,22 @@ static enum hl_pg_sql bind_overview(
     const struct hl_overview *o = (const struct hl_overview *)m;
     int64_t first = hl_overview_first_minute(o);
     int64_t kept = (hl_clock_wall_ms() - (int64_t)s->retention_ms) / HL_TALLY_MINUTE_MS;
-    hl_pg_add_str(p, hl_str_from(o->project));
-    hl_pg_add_str(p, hl_str_from(o->app));
-    hl_pg_add_int(p, first > kept ? first : kept);
-    hl_pg_add_int(p, hl_overview_last_minute(o));
-    hl_pg_add_int(p, o->since_ms / o->step_ms * o->step_ms / HL_TALLY_MINUTE_MS);
-    hl_pg_add_int(p, o->step_ms / HL_TALLY_MINUTE_MS);
-    hl_pg_add_int(p, HL_OVERVIEW_LOOKS);
-    hl_pg_add_int(p, HL_OVERVIEW_COUNTED);
-    hl_pg_add_int(p, o->with_deliveries);
-    hl_pg_add_int(p, HL_OVERVIEW_LANES);
-    hl_pg_add_int(p, HL_OVERVIEW_WORST);
-    hl_pg_add_int(p, HL_DESTINATION_LOOKS);
-    hl_pg_add_int(p, hl_clock_wall_ms() - LOOK_BACK_MS);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(o->project));
+    hl_pg_add_str(p, HL_PG_P_APP, hl_str_from(o->app));
+    hl_pg_add_int(p, HL_PG_P_FIRST_MINUTE, first > kept ? first : kept);
+    hl_pg_add_int(p, HL_PG_P_LAST_MINUTE, hl_overview_last_minute(o));
+    hl_pg_add_int(
+        p, HL_PG_P_FIRST_POINT, o->since_ms / o->step_ms * o->step_ms / HL_TALLY_MINUTE_MS);
+    hl_pg_add_int(p, HL_PG_P_POINT_MINUTES, o->step_ms / HL_TALLY_MINUTE_MS);
+    hl_pg_add_int(p, HL_PG_P_MAX_MINUTES, HL_OVERVIEW_LOOKS);
+    hl_pg_add_int(p, HL_PG_P_MAX_COUNT, HL_OVERVIEW_COUNTED);
+    hl_pg_add_int(p, HL_PG_P_WITH_DELIVERIES, o->with_deliveries);
+    hl_pg_add_int(p, HL_PG_P_FAILING_LOOKS, HL_OVERVIEW_LANES);
+    hl_pg_add_int(p, HL_PG_P_MAX_FAILING, HL_OVERVIEW_WORST);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, HL_DESTINATION_LOOKS);
+    hl_pg_add_int(p, HL_PG_P_ATTEMPTS_SINCE_MS, hl_clock_wall_ms() - LOOK_BACK_MS);
     hl_pg_add_kept_since(s, p);
-    hl_pg_add_int(p, HL_LIST_MAX);
+    hl_pg_add_int(p, HL_PG_P_MAX_REPLICAS, HL_LIST_MAX);
     return HL_PG_DO_ASK_OVERVIEW;
 }
 

@@ -11,7 +11,7 @@ static enum hl_pg_sql bind_list_replicas(
 {
     (void)s;
     (void)m;
-    hl_pg_add_int(p, HL_LIST_MAX);
+    hl_pg_add_int(p, HL_PG_P_MAX, HL_LIST_MAX);
     return HL_PG_DO_ASK_REPLICAS;
 }
 

@@ -23,8 +23,8 @@ void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_
         until = *before;
     if (search)
         hl_run_search_narrow(search, &until, &from);
-    hl_pg_add_id(p, &until);
-    hl_pg_add_id(p, &from);
+    hl_pg_add_id(p, HL_PG_P_BEFORE, &until);
+    hl_pg_add_id(p, HL_PG_P_FROM, &from);
 }
 
 static enum hl_err read_run(
@@ -118,15 +118,15 @@ static enum hl_pg_sql bind_get_run(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     const struct hl_get_run *g = (const struct hl_get_run *)m;
-    hl_pg_add_id(p, &g->run_id);
-    hl_pg_add_int(p, g->with_body);
+    hl_pg_add_id(p, HL_PG_P_RUN_ID, &g->run_id);
+    hl_pg_add_int(p, HL_PG_P_WITH_BODY, g->with_body);
     hl_pg_add_kept_since(s, p);
-    hl_pg_add_int(p, g->with_log);
-    hl_pg_add_int(p, g->with_place ? HL_PLACE_LOOKS : 0);
-    hl_pg_add_int(p, (int)g->with_request);
-    hl_pg_add_int(p, (int64_t)g->range_from);
-    hl_pg_add_int(p, g->range_max);
-    hl_pg_add_id(p, &s->node_id);
+    hl_pg_add_int(p, HL_PG_P_WITH_LOG, g->with_log);
+    hl_pg_add_int(p, HL_PG_P_PLACE_LOOKS, g->with_place ? HL_PLACE_LOOKS : 0);
+    hl_pg_add_int(p, HL_PG_P_WITH_REQUEST, (int)g->with_request);
+    hl_pg_add_int(p, HL_PG_P_RANGE_FROM, (int64_t)g->range_from);
+    hl_pg_add_int(p, HL_PG_P_RANGE_MAX, g->range_max);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
     return HL_PG_DO_ASK_RUN;
 }
 
@@ -171,28 +171,28 @@ static enum hl_err read_get_run(
 static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
 {
     bool reads = hl_run_search_reads(s);
-    hl_pg_add_int(p, reads && !s->has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, reads && !s->has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS);
     if (s->has_tail)
-        hl_pg_add_str(p, (struct hl_str){(const char *)s->tail, sizeof(s->tail)});
+        hl_pg_add_str(p, HL_PG_P_TAIL, (struct hl_str){(const char *)s->tail, sizeof(s->tail)});
     else
-        hl_pg_add_null(p);
-    hl_pg_add_int(p, (int)s->reason);
-    hl_pg_add_int(p, s->status.is_set ? s->status.from : -1);
-    hl_pg_add_int(p, s->status.to);
-    hl_pg_add_int(p, (int)s->webhook);
-    hl_pg_add_str(p, hl_str_from(s->path));
+        hl_pg_add_null(p, HL_PG_P_TAIL);
+    hl_pg_add_int(p, HL_PG_P_REASON, (int)s->reason);
+    hl_pg_add_int(p, HL_PG_P_STATUS_FROM, s->status.is_set ? s->status.from : -1);
+    hl_pg_add_int(p, HL_PG_P_STATUS_TO, s->status.to);
+    hl_pg_add_int(p, HL_PG_P_WEBHOOK, (int)s->webhook);
+    hl_pg_add_str(p, HL_PG_P_PATH, hl_str_from(s->path));
 }
 
 static enum hl_pg_sql bind_list_runs(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     const struct hl_list_runs *l = (const struct hl_list_runs *)m;
-    hl_pg_add_str(p, hl_str_from(l->project));
-    hl_pg_add_str(p, hl_str_from(l->app));
-    hl_pg_add_int(p, l->state);
-    hl_pg_add_int(p, l->is_async);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
+    hl_pg_add_str(p, HL_PG_P_APP, hl_str_from(l->app));
+    hl_pg_add_int(p, HL_PG_P_STATE, l->state);
+    hl_pg_add_int(p, HL_PG_P_MODE, l->is_async);
     hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, &l->search);
-    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    hl_pg_add_int(p, HL_PG_P_MAX, (int64_t)l->limit + 1);
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
     /* Hidden at once, removed within the hour. */

@@ -16,10 +16,10 @@ static enum hl_pg_sql bind_list_accounts(
 {
     (void)s;
     const struct hl_list_accounts *l = (const struct hl_list_accounts *)m;
-    hl_pg_add_str(p, hl_str_from(l->project));
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
     struct hl_id last = hl_id_last();
-    hl_pg_add_id(p, hl_id_is_nil(&l->before) ? &last : &l->before);
-    hl_pg_add_int(p, (int64_t)l->limit + 1);
+    hl_pg_add_id(p, HL_PG_P_BEFORE, hl_id_is_nil(&l->before) ? &last : &l->before);
+    hl_pg_add_int(p, HL_PG_P_MAX, (int64_t)l->limit + 1);
     return HL_PG_DO_ASK_ACCOUNTS;
 }
 
@@ -47,8 +47,9 @@ static enum hl_pg_sql bind_list_apps(
 {
     (void)s;
     const struct hl_list_apps *l = (const struct hl_list_apps *)m;
-    hl_pg_add_str(p, hl_str_from(l->project));
-    hl_pg_add_int(p, HL_LIST_MAX);
+    if (l->project[0])
+        hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
+    hl_pg_add_int(p, HL_PG_P_MAX, HL_LIST_MAX);
     return l->project[0] ? HL_PG_DO_ASK_APPS : HL_PG_DO_ASK_PROJECTS;
 }
 
@@ -72,7 +73,7 @@ static enum hl_pg_sql bind_list_keys(
 {
     (void)s;
     (void)m;
-    hl_pg_add_int(p, HL_OLD_KEYS_MAX);
+    hl_pg_add_int(p, HL_PG_P_MAX, HL_OLD_KEYS_MAX);
     return HL_PG_DO_ASK_KEYS;
 }
 

@@ -48,14 +48,14 @@ static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
     size_t n = 0;
     HL_LIST_EACH_SAFE (node, &s->recall.deliveries)
         of[n++] = hl_pg_settled_of(node);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &of[i]->id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->round));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->n));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->state));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->verdict));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->http_status));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->started_ms));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, of[i]->ended_ms));
+    HL_PG_EACH(p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &of[i]->id));
+    HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, of[i]->round));
+    HL_PG_EACH(p, HL_PG_P_N, HL_PG_INT, n, hl_pg_item_int(p, of[i]->n));
+    HL_PG_EACH(p, HL_PG_P_STATE, HL_PG_INT, n, hl_pg_item_int(p, of[i]->state));
+    HL_PG_EACH(p, HL_PG_P_VERDICT, HL_PG_INT, n, hl_pg_item_int(p, of[i]->verdict));
+    HL_PG_EACH(p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->http_status));
+    HL_PG_EACH(p, HL_PG_P_STARTED_MS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->started_ms));
+    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->ended_ms));
     hl_pg_errand_add(e, HL_PG_DO_DELIVERY_RECALL);
 }
 
@@ -76,8 +76,10 @@ static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
         hl_pg_errand_add(e, HL_PG_DO_RUN_CANCEL);
     }
     if (n_revoked > 0) {
-        HL_PG_EACH(p, HL_PG_ID, n_revoked, hl_pg_item_id(p, &revoked[i]->ref.run_id));
-        HL_PG_EACH(p, HL_PG_INT, n_revoked, hl_pg_item_int(p, revoked[i]->revoked_ms));
+        HL_PG_EACH(
+            p, HL_PG_P_ACCOUNT_ID, HL_PG_ID, n_revoked, hl_pg_item_id(p, &revoked[i]->ref.run_id));
+        HL_PG_EACH(
+            p, HL_PG_P_REVOKED_MS, HL_PG_INT, n_revoked, hl_pg_item_int(p, revoked[i]->revoked_ms));
         hl_pg_errand_add(e, HL_PG_DO_ACCOUNT_RECALL);
     }
 }
@@ -122,18 +124,18 @@ static void tell_rest(struct hl_pg_store *s)
     }
     add_settled(s, e);
     add_words(s, e);
-    hl_pg_add_id(p, &s->node_id);
-    hl_pg_array_begin(p, HL_PG_ID, live->n);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_array_begin(p, HL_PG_P_RUN_ID, HL_PG_ID, live->n);
     for (size_t i = 0; i < live->cap; i++)
         if (live->entries[i].value)
             hl_pg_item_id(p, &live->entries[i].id);
     hl_pg_array_end(p);
-    hl_pg_array_begin(p, HL_PG_INT, live->n);
+    hl_pg_array_begin(p, HL_PG_P_EPOCH, HL_PG_INT, live->n);
     for (size_t i = 0; i < live->cap; i++)
         if (live->entries[i].value)
             hl_pg_item_int(p, (int64_t)(uintptr_t)live->entries[i].value);
     hl_pg_array_end(p);
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
     hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
     hl_pg_errand_send(e);
 }
@@ -144,10 +146,10 @@ static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct
     struct hl_pg_params *p = &s->params;
     if (hl_id_eq(as, &s->node_id))
         return;
-    hl_pg_add_id(p, as);
-    hl_pg_add_str(p, hl_str_from(s->name));
-    hl_pg_add_str(p, HL_STR(HL_VERSION));
-    hl_pg_add_str(p, hl_key_check(&s->keys.key));
+    hl_pg_add_id(p, HL_PG_P_ME, as);
+    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
+    hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
     hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
 }
 
@@ -171,10 +173,10 @@ static void tell_begun(struct hl_pg_store *s, struct hl_pg_begun *const begun[],
         return;
     }
     add_past(s, e, &begun[0]->as);
-    hl_pg_add_id(p, &begun[0]->as);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &begun[i]->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, begun[i]->epoch));
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_id(p, HL_PG_P_ME, &begun[0]->as);
+    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &begun[i]->run_id));
+    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, begun[i]->epoch));
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
     hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
     hl_pg_errand_send(e);
 }
@@ -232,10 +234,12 @@ static void tell_runs(
         return;
     }
     add_past(s, e, as);
-    hl_pg_add_id(p, as);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &((struct hl_finish *)ops[i]->m)->run_id));
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, ((struct hl_finish *)ops[i]->m)->epoch));
-    hl_pg_add_int(p, hl_clock_wall_ms());
+    hl_pg_add_id(p, HL_PG_P_ME, as);
+    HL_PG_EACH(
+        p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &((struct hl_finish *)ops[i]->m)->run_id));
+    HL_PG_EACH(
+        p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, ((struct hl_finish *)ops[i]->m)->epoch));
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
     hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
     bind_ended(s, as, ops, n);
     hl_pg_errand_add(e, HL_PG_DO_RUN_FINISH);
@@ -317,9 +321,9 @@ static void look(struct hl_pg_store *s)
         return;
     if (s->recall.n_deliveries > 0)
         add_settled(s, e);
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, s->recall.since_ms);
-    hl_pg_add_int(&s->params, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_SINCE_MS, s->recall.since_ms);
+    hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
     hl_pg_errand_add(e, HL_PG_DO_NODE_UNHEARD);
     s->recall.is_looking = hl_pg_errand_send(e);
 }

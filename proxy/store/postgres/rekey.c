@@ -23,33 +23,12 @@
 #include "store/postgres/meta.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
+#include "store/postgres/once.h"
 #include "store/postgres/session.h"
 #include "store/secret.h"
 
 #define RUNS_AT_ONCE 200
 #define AGAIN_MS     20
-
-#define READ_RUNS                                                                                  \
-    "SELECT run_id, lane, head, url, secret FROM ~.run WHERE run_id > $1::uuid AND (head IS NOT "  \
-    "NULL"                                                                                         \
-    " OR url IS NOT NULL OR secret IS NOT NULL) ORDER BY run_id LIMIT $2::bigint"
-
-#define WRITE_RUNS                                                                                 \
-    "WITH input AS MATERIALIZED (SELECT * FROM unnest($1::uuid[], $2::bytea[], $3::bytea[],"       \
-    " $4::bytea[], $5::bigint[], $6::bigint[]) AS t(run_id, head, url, secret, lane, n_new)),"     \
-    " held AS MATERIALIZED (SELECT i.* FROM input i JOIN ~.run r ON r.run_id = i.run_id"           \
-    " FOR UPDATE OF r SKIP LOCKED),"                                                               \
-    " written AS (UPDATE ~.run r SET head = CASE WHEN r.head IS NOT NULL THEN h.head END,"         \
-    " url = h.url, secret = h.secret, lane = h.lane FROM held h WHERE r.run_id = h.run_id"         \
-    " RETURNING h.n_new) SELECT n_new FROM written"
-
-#define READ_OTHERS                                                                                \
-    "SELECT name FROM ~.node WHERE NOT is_dead AND expires_at > now()"                             \
-    " AND key_check IS DISTINCT FROM $1::bytea ORDER BY name LIMIT 1"
-
-#define READ_SHARED                                                                                \
-    "SELECT k, v FROM ~.meta WHERE k = 'signing_key' OR k LIKE 'verify_key:%' FOR UPDATE"
-#define WRITE_SHARED "UPDATE ~.meta SET v = $2::bytea WHERE k = $1::text"
 
 struct rekey {
     struct hl_pg_session session;
@@ -158,11 +137,11 @@ static void item_or_null(struct hl_pg_params *p, struct hl_str value)
 static void bind_runs(struct hl_pg_params *p, const struct sealed_run *runs, size_t n)
 {
     hl_pg_params_clear(p);
-    HL_PG_EACH(p, HL_PG_ID, n, hl_pg_item_id(p, &runs[i].id));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_or_null(p, runs[i].values[HEAD]));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_or_null(p, runs[i].values[URL]));
-    HL_PG_EACH(p, HL_PG_BYTES, n, item_or_null(p, runs[i].values[SECRET]));
-    hl_pg_array_begin(p, HL_PG_INT, n);
+    HL_PG_EACH(p, HL_PG_ONCE_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &runs[i].id));
+    HL_PG_EACH(p, HL_PG_ONCE_P_HEAD, HL_PG_BYTES, n, item_or_null(p, runs[i].values[HEAD]));
+    HL_PG_EACH(p, HL_PG_ONCE_P_URL, HL_PG_BYTES, n, item_or_null(p, runs[i].values[URL]));
+    HL_PG_EACH(p, HL_PG_ONCE_P_SECRET, HL_PG_BYTES, n, item_or_null(p, runs[i].values[SECRET]));
+    hl_pg_array_begin(p, HL_PG_ONCE_P_LANE, HL_PG_INT, n);
     for (size_t i = 0; i < n; i++) {
         if (runs[i].has_lane)
             hl_pg_item_int(p, runs[i].lane);
@@ -170,7 +149,7 @@ static void bind_runs(struct hl_pg_params *p, const struct sealed_run *runs, siz
             hl_pg_item_null(p);
     }
     hl_pg_array_end(p);
-    HL_PG_EACH(p, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)runs[i].n_new));
+    HL_PG_EACH(p, HL_PG_ONCE_P_N_NEW, HL_PG_INT, n, hl_pg_item_int(p, (int64_t)runs[i].n_new));
 }
 
 /* `*is_whole`: none was passed over. */
@@ -182,8 +161,8 @@ static enum hl_err write_runs(
     if (n == 0)
         return HL_OK;
     bind_runs(&r->params, runs, n);
-    enum hl_err err =
-        hl_pg_session_ask(&r->session, WRITE_RUNS, &r->params, &result, r->why, r->why_len);
+    enum hl_err err = hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_WRITE],
+        &r->params, &result, r->why, r->why_len);
     if (err)
         return err;
     *is_whole = (size_t)PQntuples(result) == n;
@@ -225,9 +204,10 @@ static enum hl_err rekey_runs(struct rekey *r)
     while (!err && r->has_more) {
         PGresult *found;
         hl_pg_params_clear(&r->params);
-        hl_pg_add_id(&r->params, &r->after);
-        hl_pg_add_int(&r->params, RUNS_AT_ONCE);
-        err = hl_pg_session_ask(&r->session, READ_RUNS, &r->params, &found, r->why, r->why_len);
+        hl_pg_add_id(&r->params, HL_PG_ONCE_P_AFTER, &r->after);
+        hl_pg_add_int(&r->params, HL_PG_ONCE_P_MAX, RUNS_AT_ONCE);
+        err = hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_READ],
+            &r->params, &found, r->why, r->why_len);
         if (!err)
             err = rekey_found(r, found);
         PQclear(found);
@@ -241,10 +221,11 @@ static enum hl_err write_shared(struct rekey *r, struct hl_str name, struct hl_s
 {
     PGresult *result;
     hl_pg_params_clear(&r->params);
-    hl_pg_add_str(&r->params, name);
-    hl_pg_add_str(&r->params, value);
+    hl_pg_add_str(&r->params, HL_PG_ONCE_P_NAME, name);
+    hl_pg_add_str(&r->params, HL_PG_ONCE_P_VALUE, value);
     enum hl_err err =
-        hl_pg_session_ask(&r->session, WRITE_SHARED, &r->params, &result, r->why, r->why_len);
+        hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_WRITE_SHARED],
+            &r->params, &result, r->why, r->why_len);
     PQclear(result);
     return err;
 }
@@ -269,7 +250,8 @@ static enum hl_err rekey_shared_rows(struct rekey *r)
     PGresult *result;
     hl_pg_params_clear(&r->params);
     enum hl_err err =
-        hl_pg_session_ask(&r->session, READ_SHARED, &r->params, &result, r->why, r->why_len);
+        hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_READ_SHARED],
+            &r->params, &result, r->why, r->why_len);
     for (int i = 0; !err && i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         err = rekey_shared_row(r, &row);
@@ -294,9 +276,9 @@ static enum hl_err look_for_others(struct rekey *r)
 {
     PGresult *result;
     hl_pg_params_clear(&r->params);
-    hl_pg_add_str(&r->params, hl_key_check(&r->keys.key));
-    enum hl_err err =
-        hl_pg_session_ask(&r->session, READ_OTHERS, &r->params, &result, r->why, r->why_len);
+    hl_pg_add_str(&r->params, HL_PG_ONCE_P_KEY_CHECK, hl_key_check(&r->keys.key));
+    enum hl_err err = hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_OTHERS],
+        &r->params, &result, r->why, r->why_len);
     if (!err && PQntuples(result) > 0) {
         struct hl_pg_row row = {.result = result};
         struct hl_str name = hl_pg_str(&row);

@@ -26,13 +26,13 @@ bool hl_pg_id(struct hl_pg_row *row, struct hl_id *id);
 struct hl_str hl_pg_str(struct hl_pg_row *row);
 bool hl_pg_next_is_null(const struct hl_pg_row *row);
 
-/* body_where, body_size, body_sha256, body_file, body_bytes: HL_PG_BODY of statement.h. `bytes` stays
+/* body_where, body_size, body_sha256, body_file, body_bytes: {request} and the like of postgres/sql/parts.sql. `bytes` stays
  * NULL and `*bytes` borrows them. */
 void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *bytes);
-/* HL_PG_OUTCOME of statement.h, likewise. */
+/* {outcome} of postgres/sql/parts.sql, likewise. */
 void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_str *bytes);
 
-/* HL_PG_ACCOUNT and HL_PG_LIMITS of statement.h. */
+/* {account} and {limits} of postgres/sql/parts.sql. */
 void hl_pg_account(struct hl_pg_row *row, struct hl_account *account);
 void hl_pg_limits(struct hl_pg_row *row, struct hl_limits *limits);
 

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "config/choice.h"
+#include "store/postgres/statement.h"
 
 struct hl_pg_session;
 
@@ -19,9 +20,11 @@ HL_MUST_CHECK enum hl_err hl_pg_schema_read(
     struct hl_pg_session *s, bool *is_current, int *version, char *why, size_t why_len);
 
 /* What stands in run.keeps. */
-static inline int hl_pg_keeps(enum hl_keep_requests keep)
+static inline enum hl_pg_keep hl_pg_keeps(enum hl_keep_requests keep)
 {
-    return keep == HL_KEEP_REQUESTS_ALL ? 2 : keep == HL_KEEP_REQUESTS_FAILED ? 1 : 0;
+    return keep == HL_KEEP_REQUESTS_ALL      ? HL_PG_KEEP_ALWAYS
+           : keep == HL_KEEP_REQUESTS_FAILED ? HL_PG_KEEP_UNLESS_SUCCESS
+                                             : HL_PG_KEEP_NOT;
 }
 
 #endif

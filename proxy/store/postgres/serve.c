@@ -91,11 +91,11 @@ static void add_room(struct hl_pg_store *s)
     size_t n = 0;
     for (const struct hl_quota *q = first; q; q = q->next)
         n++;
-    hl_pg_array_begin(&s->params, HL_PG_INT, n);
+    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
     for (struct hl_quota *q = first; q; q = q->next)
         hl_pg_item_int(&s->params, (int64_t)hl_barred_subject(q, &s->keys.key));
     hl_pg_array_end(&s->params);
-    hl_pg_array_begin(&s->params, HL_PG_INT, n);
+    hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
     for (const struct hl_quota *q = first; q; q = q->next)
         hl_pg_item_int(&s->params, room_of(q));
     hl_pg_array_end(&s->params);
@@ -114,15 +114,16 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     s->is_claiming = true;
     share_out(s, f, wanted);
     hl_pg_params_clear(&s->params);
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_add_int(&s->params, f->n_claims);
-    hl_pg_add_int(&s->params, hl_clock_wall_ms());
-    for (int i = 0; i < HL_PRIORITIES; i++)
-        hl_pg_add_int(&s->params, wanted[i]);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, f->n_claims);
+    hl_pg_add_int(&s->params, HL_PG_P_NOW_MS, hl_clock_wall_ms());
+    hl_pg_add_int(&s->params, HL_PG_P_HIGH, wanted[HL_PRIORITY_HIGH]);
+    hl_pg_add_int(&s->params, HL_PG_P_NORMAL, wanted[HL_PRIORITY_NORMAL]);
+    hl_pg_add_int(&s->params, HL_PG_P_LOW, wanted[HL_PRIORITY_LOW]);
     bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
     if (has_limits)
         add_room(s);
-    hl_pg_add_id(&s->params, &s->session);
+    hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->session);
     hl_pg_link_add(&s->writer, &f->flight,
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
 }
@@ -132,7 +133,7 @@ static void add_taken(struct hl_pg_params *p, const struct hl_pg_places *places)
 {
     const struct hl_id_map *lanes = &places->lanes;
     for (int is_count = 0; is_count < 2; is_count++) {
-        hl_pg_array_begin(p, HL_PG_INT, places->busy);
+        hl_pg_array_begin(p, is_count ? HL_PG_P_TAKEN : HL_PG_P_LANE, HL_PG_INT, places->busy);
         for (size_t i = 0; i < lanes->cap; i++) {
             const struct hl_pg_place *place = lanes->entries[i].value;
             if (place && place->taken > 0)
@@ -144,7 +145,7 @@ static void add_taken(struct hl_pg_params *p, const struct hl_pg_places *places)
 
 static void add_proven(struct hl_pg_params *p, const struct hl_pg_places *places)
 {
-    hl_pg_array_begin(p, HL_PG_INT, places->proven);
+    hl_pg_array_begin(p, HL_PG_P_PROVEN, HL_PG_INT, places->proven);
     for (size_t i = 0; i < places->lanes.cap; i++) {
         const struct hl_pg_place *place = places->lanes.entries[i].value;
         if (place && place->health == HL_LANE_PROVEN)
@@ -158,7 +159,7 @@ static void wake(struct hl_pg_store *s, struct hl_pg_flush *f)
     f->wake_at = (int)f->flight.n;
     s->wake_ms = UINT64_MAX;
     hl_pg_params_clear(&s->params);
-    hl_pg_add_int(&s->params, WAKE_MAX);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, WAKE_MAX);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_DELIVERY_WAKE, &s->params);
 }
 
@@ -170,18 +171,19 @@ static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
     s->is_leasing = true;
     struct hl_pg_params *p = &s->params;
     hl_pg_params_clear(p);
-    hl_pg_add_id(p, &s->node_id);
-    hl_pg_add_int(p, s->lane_at);
-    hl_pg_add_int(p, f->n_leases);
-    hl_pg_add_int(p, s->places.per_lane);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_int(p, HL_PG_P_AFTER, s->lane_at);
+    hl_pg_add_int(p, HL_PG_P_MAX, f->n_leases);
+    hl_pg_add_int(p, HL_PG_P_PER_LANE, s->places.per_lane);
     add_taken(p, &s->places);
-    hl_pg_add_int(p, s->webhook_attempts);
-    hl_pg_add_int(p, hl_clock_wall_ms());
-    hl_pg_add_int(p, (int64_t)free_places);
-    hl_pg_add_int(p, (int64_t)hl_lane_unproven(s->places.unproven,
-                         s->places.leased - s->places.parked, s->all_places, free_places));
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
+    hl_pg_add_int(p, HL_PG_P_FREE, (int64_t)free_places);
+    hl_pg_add_int(p, HL_PG_P_UNPROVEN,
+        (int64_t)hl_lane_unproven(
+            s->places.unproven, s->places.leased - s->places.parked, s->all_places, free_places));
     add_proven(p, &s->places);
-    hl_pg_add_id(p, &s->session);
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->session);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
 }
 
@@ -189,7 +191,7 @@ static void peek(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     f->peek_at = (int)f->flight.n;
     hl_pg_params_clear(&s->params);
-    hl_pg_add_int(&s->params, PEEK_MAX);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, PEEK_MAX);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_QUEUE_PEEK, &s->params);
 }
 
@@ -255,8 +257,9 @@ static void put_off(
     struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, &s->node_id);
-    hl_pg_array_begin(&s->params, HL_PG_ID, 1);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_array_begin(&s->params,
+        query == HL_PG_DO_RUN_PUT_OFF ? HL_PG_P_RUN_ID : HL_PG_P_DELIVERY_ID, HL_PG_ID, 1);
     hl_pg_item_id(&s->params, id);
     hl_pg_array_end(&s->params);
     hl_pg_errand_add(e, query);

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "store/postgres/param.h"
 #include "store/postgres/premise.h"
+#include "store/statement.h"
 
 #define LOOK_MS 100 /* how soon a cancellation is seen */
 
@@ -165,18 +166,19 @@ static enum hl_err flush(struct hl_pg_session *s, char *why, size_t why_len)
     return HL_OK;
 }
 
+/* `params` of the statement; NULL: there are none, and the answer comes in text form. */
 static enum hl_err send_command(struct hl_pg_session *s, const char *text,
-    const struct hl_pg_params *params, char *why, size_t why_len)
+    const struct hl_statement *statement, const struct hl_pg_params *params, char *why,
+    size_t why_len)
 {
     const char *values[HL_PG_PARAMS_MAX];
-    int formats[HL_PG_PARAMS_MAX];
+    int lengths[HL_PG_PARAMS_MAX], formats[HL_PG_PARAMS_MAX];
     int sent;
     if (params) {
-        hl_pg_params_values(params, values);
+        hl_pg_params_order(params, statement, values, lengths);
         for (int i = 0; i < params->n; i++)
             formats[i] = 1;
-        sent =
-            PQsendQueryParams(s->conn, text, params->n, NULL, values, params->lengths, formats, 1);
+        sent = PQsendQueryParams(s->conn, text, params->n, NULL, values, lengths, formats, 1);
     } else {
         sent = PQsendQuery(s->conn, text);
     }
@@ -246,30 +248,51 @@ static enum hl_err write_command(struct hl_pg_session *s, const char *sql, struc
     return err ? err : hl_buf_append(text, "", 1);
 }
 
-static enum hl_err ask(struct hl_pg_session *s, const char *sql, const struct hl_pg_params *params,
-    PGresult **out, char *why, size_t why_len)
+enum hl_err hl_pg_session_ask(
+    struct hl_pg_session *s, const char *sql, PGresult **out, char *why, size_t why_len)
 {
     struct hl_buf text = {0};
     *out = NULL;
     hl_pg_session_begin_step(s);
-    enum hl_err err = params ? params->err : HL_OK;
+    enum hl_err err = write_command(s, sql, &text);
     if (!err)
-        err = params ? hl_pg_qualify(s->settings, sql, &text) : write_command(s, sql, &text);
+        err = send_command(s, text.p, NULL, NULL, why, why_len);
+    hl_buf_fini(&text);
+    return err ? err : receive(s, out, why, why_len);
+}
+
+enum hl_err hl_pg_session_run(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)
+{
+    PGresult *result;
+    enum hl_err err = hl_pg_session_ask(s, sql, &result, why, why_len);
+    PQclear(result);
+    return err;
+}
+
+static enum hl_err do_alone(struct hl_pg_session *s, const struct hl_statement *statement,
+    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
+{
+    struct hl_buf text = {0};
+    *out = NULL;
+    hl_pg_session_begin_step(s);
+    enum hl_err err = params->err;
     if (!err)
-        err = send_command(s, text.p, params, why, why_len);
+        err = hl_pg_qualify(s->settings, statement->text, &text);
+    if (!err)
+        err = send_command(s, text.p, statement, params, why, why_len);
     hl_buf_fini(&text);
     return err ? err : receive(s, out, why, why_len);
 }
 
 /* A statement with parameters stands alone in its message: what it relies on is said before it. */
-static enum hl_err ask_told(struct hl_pg_session *s, const char *sql,
+static enum hl_err do_told(struct hl_pg_session *s, const struct hl_statement *statement,
     const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
 {
     char ignored[256];
     *out = NULL;
     enum hl_err err = hl_pg_session_run(s, "BEGIN", why, why_len);
     if (!err)
-        err = ask(s, sql, params, out, why, why_len);
+        err = do_alone(s, statement, params, out, why, why_len);
     if (!err)
         err = hl_pg_session_run(s, "COMMIT", why, why_len);
     if (!err)
@@ -284,29 +307,21 @@ static enum hl_err ask_told(struct hl_pg_session *s, const char *sql,
     return err;
 }
 
-enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
+enum hl_err hl_pg_session_do(struct hl_pg_session *s, const struct hl_statement *statement,
     const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
 {
     bool is_begun = PQtransactionStatus(s->conn) != PQTRANS_IDLE;
     bool has_premises = hl_pg_is_pooled(s->conn) || s->premises.n > 0;
-    if (params && has_premises && !is_begun)
-        return ask_told(s, sql, params, out, why, why_len);
-    return ask(s, sql, params, out, why, why_len);
-}
-
-enum hl_err hl_pg_session_run(struct hl_pg_session *s, const char *sql, char *why, size_t why_len)
-{
-    PGresult *result;
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
-    PQclear(result);
-    return err;
+    if (has_premises && !is_begun)
+        return do_told(s, statement, params, out, why, why_len);
+    return do_alone(s, statement, params, out, why, why_len);
 }
 
 enum hl_err hl_pg_session_ask_int(
     struct hl_pg_session *s, const char *sql, int64_t *out, char *why, size_t why_len)
 {
     PGresult *result;
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
+    enum hl_err err = hl_pg_session_ask(s, sql, &result, why, why_len);
     *out = err || PQntuples(result) == 0 ? 0 : strtoll(PQgetvalue(result, 0, 0), NULL, 10);
     PQclear(result);
     return err;

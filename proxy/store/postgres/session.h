@@ -19,6 +19,7 @@
 struct hl_buf;
 struct hl_config;
 struct hl_pg_params;
+struct hl_statement;
 
 struct hl_pg_settings {
     const char *url;
@@ -75,10 +76,14 @@ void hl_pg_session_miss_right(
 /* One or several commands without an answer; `~` is the schema. Errors as above. */
 HL_MUST_CHECK enum hl_err hl_pg_session_run(
     struct hl_pg_session *s, const char *sql, char *why, size_t why_len);
-/* One command with an answer, owned by the caller (PQclear); NULL after an error. Without `params` it
- * comes in text form, else in binary form. */
-HL_MUST_CHECK enum hl_err hl_pg_session_ask(struct hl_pg_session *s, const char *sql,
-    const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len);
+/* One command with an answer in text form, owned by the caller (PQclear); NULL after an error. */
+HL_MUST_CHECK enum hl_err hl_pg_session_ask(
+    struct hl_pg_session *s, const char *sql, PGresult **out, char *why, size_t why_len);
+/* A statement with its parameters; the answer is in binary form. Where each transaction is told what it relies on, this
+ * one is, too. */
+HL_MUST_CHECK enum hl_err hl_pg_session_do(struct hl_pg_session *s,
+    const struct hl_statement *statement, const struct hl_pg_params *params, PGresult **out,
+    char *why, size_t why_len);
 /* One number; 0 where there is no row. */
 HL_MUST_CHECK enum hl_err hl_pg_session_ask_int(
     struct hl_pg_session *s, const char *sql, int64_t *out, char *why, size_t why_len);

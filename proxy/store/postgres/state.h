@@ -77,7 +77,7 @@ struct hl_pg_kept {
     uint64_t freed; /* and perhaps not given back to the system */
 };
 
-#define HL_PG_ERA_MAX 80 /* the name of a database, HL_PG_ERA of statement.h */
+#define HL_PG_ERA_MAX 80 /* the name of a database, {era} of sql/parts.sql */
 
 /* Which database the writer's is (era.c). */
 struct hl_pg_era {

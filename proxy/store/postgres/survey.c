@@ -97,11 +97,12 @@ static bool trim(struct hl_pg_store *s)
     hl_pg_errand_add(e, HL_PG_DO_FAILING_TRIM);
     if (!has_share(s))
         return hl_pg_errand_send(e);
-    hl_pg_add_int(&s->params, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
+    hl_pg_add_int(
+        &s->params, HL_PG_P_UNTIL_MS, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
     uint64_t max = hl_counter_get(&s->gauges.max_stream_bytes);
     /* Here: of those that go on at other replicas nothing is known. */
     int64_t live = atomic_load_explicit(&s->base.live_streams, memory_order_relaxed);
-    hl_pg_add_int(&s->params, live < (int64_t)max ? (int64_t)max - live : 0);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX_BYTES, live < (int64_t)max ? (int64_t)max - live : 0);
     hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
     return hl_pg_errand_send(e);
 }

@@ -90,7 +90,7 @@ static enum hl_err list_old(struct hl_pg_session *s, const char *table, int64_t 
         " i.inhrelid WHERE i.inhparent = '~.%s'::regclass AND NOT i.inhdetachpending) AS p"
         " WHERE until < %" PRId64 " ORDER BY until",
         table, cutoff_ms);
-    return hl_pg_session_ask(s, sql, NULL, out, why, why_len);
+    return hl_pg_session_ask(s, sql, out, why, why_len);
 }
 
 /* `how` may be said by the owner only; any other role has the owner's function for it. */
@@ -125,7 +125,7 @@ static enum hl_err end_detaching(
         "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
         " WHERE i.inhparent = '~.%s'::regclass AND i.inhdetachpending",
         table);
-    enum hl_err err = hl_pg_session_ask(s, sql, NULL, &result, why, why_len);
+    enum hl_err err = hl_pg_session_ask(s, sql, &result, why, why_len);
     for (int i = 0; !err && i < PQntuples(result); i++)
         err = detach(s, table, PQgetvalue(result, i, 0), "FINALIZE", why, why_len);
     PQclear(result);
@@ -301,7 +301,7 @@ static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_partitioned);
     if (!e)
         return;
-    hl_pg_add_int(&s->params, hl_pg_partition_width_ms((int64_t)s->retention_ms));
+    hl_pg_add_int(&s->params, HL_PG_P_WIDTH_MS, hl_pg_partition_width_ms((int64_t)s->retention_ms));
     hl_pg_errand_add(e, HL_PG_DO_PARTITION);
     s->is_partitioning = hl_pg_errand_send(e);
 }

@@ -84,7 +84,7 @@ static void add_runs(struct hl_pg_store *s)
     size_t n = 0;
     for (size_t i = 0; i < runs->cap; i++)
         n += is_asked_for(s, &runs->entries[i]);
-    hl_pg_array_begin(&s->params, HL_PG_ID, n);
+    hl_pg_array_begin(&s->params, HL_PG_P_RUN_ID, HL_PG_ID, n);
     for (size_t i = 0; i < runs->cap; i++)
         if (is_asked_for(s, &runs->entries[i]))
             hl_pg_item_id(&s->params, &runs->entries[i].id);

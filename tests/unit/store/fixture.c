@@ -251,17 +251,16 @@ static struct hl_pg_session open_session(struct fixture *f, struct hl_pg_setting
 }
 
 /* False: none is left. */
-static bool bury_stream(
-    struct fixture *f, struct hl_pg_session *session, const struct hl_pg_texts *texts)
+static bool bury_stream(struct fixture *f, struct hl_pg_session *session)
 {
     char why[300] = "";
     struct hl_id nobody = {{0}};
     struct hl_pg_params params = {0};
     PGresult *result;
-    hl_pg_add_id(&params, &nobody);
-    hl_pg_add_int(&params, f->config.webhook_attempts);
-    const char *text = texts->text[HL_PG_DO_NODE_BURY_STREAM];
-    expect_ok(hl_pg_session_ask(session, text, &params, &result, why, sizeof(why)), why);
+    hl_pg_add_id(&params, HL_PG_P_ME, &nobody);
+    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config.webhook_attempts);
+    const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_NODE_BURY_STREAM];
+    expect_ok(hl_pg_session_do(session, statement, &params, &result, why, sizeof(why)), why);
     struct hl_pg_row row = {.result = result};
     bool is_one = hl_pg_int(&row) > 0;
     PQclear(result);
@@ -276,23 +275,20 @@ static void bury(struct fixture *f)
     struct hl_id nobody = {{0}};
     struct hl_pg_settings settings;
     struct hl_pg_session session = open_session(f, &settings);
-    struct hl_pg_texts texts;
     struct hl_pg_params params = {0};
     PGresult *result;
-    expect_ok(hl_pg_texts_init(&texts, &settings), "");
     expect_ok(hl_pg_session_run(&session, end, why, sizeof(why)), why);
-    hl_pg_add_id(&params, &nobody);
-    hl_pg_add_int(&params, f->config.run_attempts);
-    hl_pg_add_int(&params, f->config.webhook_attempts);
-    hl_pg_add_int(&params, true);
-    const char *text = texts.text[HL_PG_DO_NODE_BURY];
-    expect_ok(hl_pg_session_ask(&session, text, &params, &result, why, sizeof(why)), why);
+    hl_pg_add_id(&params, HL_PG_P_ME, &nobody);
+    hl_pg_add_int(&params, HL_PG_P_RUN_ATTEMPTS, f->config.run_attempts);
+    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config.webhook_attempts);
+    hl_pg_add_int(&params, HL_PG_P_SILENT_TOO, true);
+    const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_NODE_BURY];
+    expect_ok(hl_pg_session_do(&session, statement, &params, &result, why, sizeof(why)), why);
     PQclear(result);
-    while (bury_stream(f, &session, &texts))
+    while (bury_stream(f, &session))
         continue;
     hl_pg_params_fini(&params);
     hl_pg_session_close(&session);
-    hl_pg_texts_fini(&texts);
 }
 
 void fixture_die(struct fixture *f)
@@ -559,7 +555,7 @@ static long long count_postgres(struct fixture *f, const char *from)
     struct hl_pg_session session = open_session(f, &settings);
     PGresult *result;
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM ~.%s", from);
-    expect_ok(hl_pg_session_ask(&session, sql, NULL, &result, why, sizeof(why)), why);
+    expect_ok(hl_pg_session_ask(&session, sql, &result, why, sizeof(why)), why);
     long long n = atoll(PQgetvalue(result, 0, 0));
     PQclear(result);
     hl_pg_session_close(&session);

@@ -12,7 +12,7 @@
 
 static struct hl_pg_link session;
 static const struct hl_pg_settings settings = {.ttl_ms = 3000};
-static const struct hl_pg_texts texts = {.text = {[0] = "SELECT 1"}};
+static const struct hl_pg_texts texts = {.text = {[HL_PG_DO_EVENT_ACCOUNTS] = "SELECT 1"}};
 static struct hl_pg_flight flights[FLIGHTS];
 static size_t sent, ended;
 
@@ -34,7 +34,7 @@ static bool send_one(void)
     struct hl_pg_params none;
     hl_pg_params_init(&none);
     hl_pg_flight_init(&flights[sent], on_end);
-    hl_pg_link_add(&session, &flights[sent], 0, &none);
+    hl_pg_link_add(&session, &flights[sent], HL_PG_DO_EVENT_ACCOUNTS, &none);
     bool is_sent = hl_pg_link_end(&session, &flights[sent]);
     hl_pg_params_fini(&none);
     sent += is_sent;

@@ -683,23 +683,20 @@ static long long trim(struct fixture *f, int64_t past_ms, int64_t share)
     char why[300] = "";
     struct hl_pg_settings settings;
     struct hl_pg_session session;
-    struct hl_pg_texts texts;
     struct hl_pg_params params = {0};
     PGresult *result;
     hl_pg_settings_init(&settings, &f->config);
     cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
-    cr_assert_eq(hl_pg_texts_init(&texts, &settings), HL_OK);
-    hl_pg_add_int(&params, past_ms);
-    hl_pg_add_int(&params, share);
-    const char *text = texts.text[HL_PG_DO_STREAM_TRIM];
-    cr_assert_eq(
-        hl_pg_session_ask(&session, text, &params, &result, why, sizeof(why)), HL_OK, "%s", why);
+    hl_pg_add_int(&params, HL_PG_P_UNTIL_MS, past_ms);
+    hl_pg_add_int(&params, HL_PG_P_MAX_BYTES, share);
+    const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_STREAM_TRIM];
+    cr_assert_eq(hl_pg_session_do(&session, statement, &params, &result, why, sizeof(why)), HL_OK,
+        "%s", why);
     struct hl_pg_row row = {.result = result};
     long long kept = hl_pg_int(&row);
     PQclear(result);
     hl_pg_params_fini(&params);
     hl_pg_session_close(&session);
-    hl_pg_texts_fini(&texts);
     return kept;
 }
 
