@@ -60,6 +60,7 @@ test(
         await until(
             'each accepted call is reported',
             () => {
+                if (receiver.requests.length < accepted.size) return false;
                 const reported = delivered();
                 return [...accepted.keys()].every((number) => reported.has(number));
             },

@@ -192,18 +192,16 @@ export class Ledger {
     /** After a kill: how many runs were in which state. A final state that was seen once is final. */
     async look() {
         this.#ends++;
-        const final = await this.sidecar.sql(
-            `SELECT lower(hex(run_id)) AS id, state FROM run_with_state
-             WHERE state >= 2 AND created_ms >= ${this.#since}`,
-        );
-        for (const { id, state } of final) this.#assertFinal(id, state);
-        const [states] = await this.sidecar.sql(
-            `SELECT (SELECT count(*) FROM run_with_state WHERE state = 0) AS "queued",
+        const [{ final, ...states }] = await this.sidecar.sql(
+            `SELECT (SELECT json_group_array(json_array(lower(hex(run_id)), state)) FROM run_with_state
+                     WHERE state >= 2 AND created_ms >= ${this.#since}) AS final,
+                    (SELECT count(*) FROM run_with_state WHERE state = 0) AS "queued",
                     (SELECT count(*) FROM run_with_state WHERE state = 1) AS "in the app",
                     count(*) FILTER (WHERE NOT is_leased) AS "undelivered",
                     count(*) FILTER (WHERE is_leased) AS "delivering"
              FROM delivery WHERE state = 0`,
         );
+        for (const [id, state] of JSON.parse(final)) this.#assertFinal(id, state);
         return states;
     }
 
@@ -218,11 +216,7 @@ export class Ledger {
         this.app.open();
         this.slow.open();
         if (repeats) await this.askAgain();
-        const idle = [
-            'hookline_runs_queued',
-            'hookline_runs_in_flight',
-            'hookline_deliveries_pending',
-        ];
+        const idle = ['runs_queued', 'runs_in_flight', 'deliveries_pending'].map((name) => `\nhookline_${name} 0\n`);
         for (let left = 1; left; [{ left }] = await this.sidecar.sql(LEFT)) {
             if (!this.sidecar.isRunning) {
                 this.#ends++; // it stopped too early
@@ -231,8 +225,8 @@ export class Ledger {
             await until(
                 'nothing is queued, running or pending',
                 async () => {
-                    const values = await Promise.all(idle.map((name) => this.sidecar.metric(name)));
-                    return values.every((value) => value === 0);
+                    const { text } = await this.sidecar.admin('/metrics');
+                    return idle.every((line) => text.includes(line));
                 },
                 SETTLED_WITHIN,
             );
@@ -247,19 +241,18 @@ export class Ledger {
         const rows = await this.sidecar.sql(`${RUNS} WHERE r.created_ms >= ${this.#since}`);
         const byId = new Map(rows.map((row) => [row.id, row]));
         assert.equal(byId.size, rows.length, 'a run has two results or two deliveries');
-        for (const row of rows) await this.#checkRow(row);
+        const files = await filesBelow(join(this.sidecar.dataDir, 'bodies'));
+        const paths = new Map(files.map((path) => [plainId(basename(path)), path]));
+        assert.equal(paths.size, files.length, 'two files of one body');
+        for (const row of rows) await this.#checkRow(row, paths);
         for (const call of this.#round)
             if (!isPurged || !wasDone(call, this.#ends)) checkCall(call, byId);
         for (const [id, n] of this.#appCalls) assert.equal(n, 1, `the app was called twice: ${id}`);
-        await this.#checkFiles();
-        assert.deepEqual(await this.sidecar.sql('PRAGMA integrity_check'), [
-            { integrity_check: 'ok' },
-        ]);
-        assert.deepEqual(await this.sidecar.sql('PRAGMA foreign_key_check'), []);
+        await this.#checkFiles(paths);
         for (const { requests } of [this.#app, ...this.#receivers.values()]) requests.length = 0;
     }
 
-    async #checkRow(row) {
+    async #checkRow(row, paths) {
         const call = this.#byRun.get(row.id);
         const what = `${row.id} (${call?.name ?? 'of a caller who was not answered'})`;
         const state = RUN_STATES[row.state];
@@ -271,31 +264,19 @@ export class Ledger {
         } else {
             assert.ok(call, what);
             assert.equal(this.#appCalls.get(row.id), 1, `${what}: success without the app`);
-            assert.ok((await this.#keptBody(row)).equals(answerOf(call)), `${what}: kept body`);
+            assert.ok((await keptBody(row, paths)).equals(answerOf(call)), `${what}: kept body`);
         }
         if (row.has_webhook) checkDeliveries(call, row, what, state, this.#ends);
     }
 
-    async #keptBody({ body_where, file, bytes }) {
-        if (body_where === BODY.inline) return Buffer.from(bytes, 'hex');
-        assert.equal(body_where, BODY.file);
-        const path = (await filesBelow(join(this.sidecar.dataDir, 'bodies'))).find(
-            (name) => plainId(basename(name)) === file,
-        );
-        return readFile(path);
-    }
-
-    /** Every file is some record's. */
-    async #checkFiles() {
-        const known = await this.sidecar.sql(
-            `SELECT lower(hex(body_file)) AS file FROM result WHERE body_file IS NOT NULL
-             UNION SELECT lower(hex(body_file)) FROM ticket WHERE body_file IS NOT NULL
-             UNION SELECT lower(hex(body_file)) FROM request WHERE body_file IS NOT NULL`,
-        );
-        const files = await filesBelow(join(this.sidecar.dataDir, 'bodies'));
+    /** The database is whole, and every file is some record's. */
+    async #checkFiles(paths) {
+        const [{ integrity, strays, files }] = await this.sidecar.sql(WHOLE);
+        assert.deepEqual(JSON.parse(integrity), ['ok']);
+        assert.equal(strays, 0, 'rows that refer to none');
         assert.deepEqual(
-            files.map((name) => plainId(basename(name))).sort(),
-            known.map(({ file }) => file).sort(),
+            [...paths.keys()].sort(),
+            JSON.parse(files).sort(),
             'files without a record, or records without a file',
         );
         const unfinished = await filesBelow(join(this.sidecar.dataDir, 'tmp'));
@@ -308,6 +289,14 @@ export class Ledger {
 const LEFT = `SELECT (SELECT count(*) FROM run_with_state WHERE state < 2) +
                      (SELECT count(*) FROM delivery WHERE state = 0) AS left`;
 
+const WHOLE = `
+    SELECT (SELECT json_group_array(integrity_check) FROM pragma_integrity_check) AS integrity,
+           (SELECT count(*) FROM pragma_foreign_key_check) AS strays,
+           (SELECT json_group_array(lower(hex(file))) FROM (
+                SELECT body_file AS file FROM result WHERE body_file IS NOT NULL
+                UNION SELECT body_file FROM ticket WHERE body_file IS NOT NULL
+                UNION SELECT body_file FROM request WHERE body_file IS NOT NULL)) AS files`;
+
 const RUNS = `
     SELECT lower(hex(r.run_id)) AS id, r.state, r.has_webhook, s.reason, s.body_where,
            lower(hex(s.body_file)) AS file, hex(s.body_bytes) AS bytes, d.state AS delivery,
@@ -316,6 +305,13 @@ const RUNS = `
             FROM (SELECT * FROM attempt a WHERE a.delivery_id = d.delivery_id ORDER BY n)) AS attempts
     FROM run_with_state r LEFT JOIN result s ON s.number = r.number
                LEFT JOIN delivery d ON d.run_id = r.run_id`;
+
+/** What the store keeps of a response. `paths`: of its files, by their ids. */
+async function keptBody({ body_where, file, bytes }, paths) {
+    if (body_where === BODY.inline) return Buffer.from(bytes, 'hex');
+    assert.equal(body_where, BODY.file);
+    return readFile(paths.get(file));
+}
 
 /**
  * Reported at least once, always the same, as the store has it, within the attempts. An attempt ends

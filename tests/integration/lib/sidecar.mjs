@@ -95,6 +95,13 @@ function get(url) {
     });
 }
 
+/** The lines of a metric's family: the whole is a thousand, and waits ask again and again. */
+function familyIn(text, name) {
+    const family = name.replace(/_(bucket|sum|count)$/, '');
+    const isIts = (line) => line.startsWith(family, line.startsWith('# ') ? '# HELP '.length : 0);
+    return `${text.split('\n').filter(isIts).join('\n')}\n`;
+}
+
 /** Anything that looks like a token or a webhook secret, and what this sidecar's own secrets are. */
 const SECRETS = /\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bwhsec_[\w+/=]{16,}|-----BEGIN [A-Z ]*PRIVATE/;
 
@@ -204,7 +211,8 @@ export class Sidecar {
 
     /** The sum of a metric's samples that carry these labels; undefined when there is no such metric. */
     async metric(name, labels = {}) {
-        const samples = (await this.metrics())
+        const { text } = await this.admin('/metrics');
+        const samples = parseMetrics(familyIn(text, name))
             .flatMap((family) => family.samples)
             .filter(
                 (s) =>
