@@ -336,3 +336,17 @@ test('an allocation that fails costs a function host at most the call that made 
         t.diagnostic(`${mode}: ${usual}, some ${at} allocations`);
     }
 });
+
+test('a connection to the app’s unix socket that finds no memory to begin is tried again', async (t) => {
+    const env = { HOOKLINE_APP_KEEPALIVE: 'off', HOOKLINE_CONNECT_TIMEOUT: '2s', HOOKLINE_STORE: 'memory' };
+    const { sidecar, fail, failures } = await scarceStage(t, { app, unix: true, env });
+    const post = () => ask(sidecar, 'POST', RUN, { body: 'ping' });
+    for (let i = 0; i < 3; i++) await post();
+    for (let at = 1, hasFailed = true; hasFailed; at++) {
+        await fail(at);
+        const answer = await post();
+        hasFailed = (await failures()) > 0;
+        await fail(0);
+        assert.notEqual(answer?.status, 502, `allocation ${at}: ${answer && said(answer)}`); // its whole time was waited
+    }
+});

@@ -5,6 +5,7 @@
 #include <criterion/assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -147,5 +148,27 @@ struct hl_run *app_call(int *caller)
     run_set_page(run, APP_GET, HL_FRAMING_NONE);
     hl_client_give_to(run->client, &hl_forward_taker, run);
     hl_forward_begin(run);
+    return run;
+}
+
+struct hl_run *app_call_with_body(int *caller, const char *lines, enum hl_framing framing)
+{
+    char text[256];
+    unsigned heads = taker.heads;
+    *caller = caller_call();
+    taker.is_blocked = true;
+    snprintf(text, sizeof(text), "POST /x HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n", lines);
+    caller_say(*caller, text);
+    UNTIL(taker.heads == heads + 1);
+    struct hl_run *run = run_new();
+    run->client = taker.client;
+    run->caller_minor = 1;
+    run->method = HL_METHOD_POST;
+    hl_counter_add(&metrics.calls_in_flight, 1);
+    run_set_page(run, text, framing);
+    hl_client_give_to(run->client, &hl_forward_taker, run);
+    hl_forward_begin(run);
+    if (run->client)
+        hl_client_resume(run->client);
     return run;
 }

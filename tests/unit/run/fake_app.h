@@ -31,6 +31,9 @@ bool app_is_left(int i);
 /* A GET that a caller has sent whole, on its way to the app. */
 struct hl_run *app_call(int *caller);
 
+/* A POST with these lines whose body is still to come from its caller. */
+struct hl_run *app_call_with_body(int *caller, const char *lines, enum hl_framing framing);
+
 #define APP_GET "GET /x HTTP/1.1\r\nHost: h\r\n\r\n" /* what the app gets of it */
 
 /* A run's page: a request that is whole but for what its caller sends. */

@@ -37,27 +37,9 @@ static struct hl_run *call(void)
     return app_call(&caller);
 }
 
-/* A POST whose body is still to come from its caller. */
 static struct hl_run *call_with_body(const char *lines, enum hl_framing framing)
 {
-    char text[256];
-    unsigned heads = taker.heads;
-    caller = caller_call();
-    taker.is_blocked = true;
-    snprintf(text, sizeof(text), POST "%s\r\n\r\n", lines);
-    caller_say(caller, text);
-    UNTIL(taker.heads == heads + 1);
-    struct hl_run *run = run_new();
-    run->client = taker.client;
-    run->caller_minor = 1;
-    run->method = HL_METHOD_POST;
-    hl_counter_add(&metrics.calls_in_flight, 1);
-    run_set_page(run, text, framing);
-    hl_client_give_to(run->client, &hl_forward_taker, run);
-    hl_forward_begin(run);
-    if (run->client)
-        hl_client_resume(run->client);
-    return run;
+    return app_call_with_body(&caller, lines, framing);
 }
 
 /* The one deadline of the run has passed. */

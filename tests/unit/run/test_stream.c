@@ -31,6 +31,16 @@
 static int caller, app;
 static struct hl_run *run;
 
+static void ask_to_keep(void)
+{
+    run->keeps_stream = run->asks_keep = true;
+    run->accept = calloc(1, sizeof(*run->accept));
+    run->accept->run_id = run->id;
+    run->accept->project = HL_STR("shop");
+    run->accept->app = HL_STR("mail");
+    hl_progress_record(run, HL_RECORD_DUE);
+}
+
 /* A call is inside the app whose stream is to be kept. */
 static void begin(void)
 {
@@ -39,12 +49,7 @@ static void begin(void)
     config.response_grace_period_ms = 600000;
     hl_counter_set(&fake_store.gauges.max_stream_bytes, SHARE);
     run = app_call(&caller);
-    run->keeps_stream = run->asks_keep = true;
-    run->accept = calloc(1, sizeof(*run->accept));
-    run->accept->run_id = run->id;
-    run->accept->project = HL_STR("shop");
-    run->accept->app = HL_STR("mail");
-    hl_progress_record(run, HL_RECORD_DUE);
+    ask_to_keep();
     app = app_accept();
     app_await(app, APP_GET);
 }
@@ -178,6 +183,30 @@ Test(run_stream, goes_on_unkept_where_the_store_does_not_answer)
     cr_assert_eq(f->outcome.state, HL_RUN_SUCCESS);
     cr_assert_eq(f->outcome.body.where, HL_BODY_UNKEPT);
     hl_report_on_finish(&runs, f);
+}
+
+Test(run_stream, that_waits_does_so_no_longer_for_what_its_request_still_brings)
+{
+    config.app_head_timeout_ms = 600000;
+    begin_stream();
+    app_say(app, "0\r\n\r\n");
+    assert_finished(HL_RUN_SUCCESS, HL_REASON_NONE, "");
+    run = app_call_with_body(&caller, "Content-Length: 5", HL_FRAMING_LENGTH);
+    ask_to_keep();
+    app_await(app, "Content-Length: 5\r\n\r\n"); /* on the same connection */
+    app_say(app, HEAD);
+    UNTIL(run->stream && run->stream->holds_head);
+    uint64_t bound = run->timer.deadline;
+    caller_say(caller, "he");
+    app_await(app, "\r\n\r\nhe");
+    cr_assert_eq(run->timer.deadline, bound);
+    caller_say(caller, "llo");
+    app_await(app, "\r\n\r\nhello");
+    UNTIL(run->request == HL_REQUEST_SENT);
+    cr_assert_eq(run->timer.deadline, bound);
+    answer_record(HL_ERR_IO);
+    app_say(app, "0\r\n\r\n");
+    UNTIL(run_count() == 0);
 }
 
 Test(run_stream, that_waits_can_be_cancelled)
