@@ -214,10 +214,12 @@ stage_tests() {
     stages+=("$((SECONDS - began)) Tests")
 }
 
-# One test: no circle of calls among the files of a folder, and no folder calls a later one.
+# Two tests: no circle of calls among the files of a folder, and no folder calls a later one; what is wrong in a .sql file
+# ends the build.
 check_structure() {
     [ ${#programs[@]} -gt 0 ] && [ -e "$build/hookline" ] || return 0
     if node tests/structure/graph.mjs "$build"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    if node tests/structure/embed_sql.mjs; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
 again_on_own_node() {
