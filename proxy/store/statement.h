@@ -6,12 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define HL_STATEMENT_END UINT8_MAX
+
 struct hl_statement {
     const char *name; /* in its .sql file */
     const char *text;
-    const uint8_t *params; /* of the enum that is made with it: hl_sql_param, hl_ask_param, … */
-    size_t n_params;       /* of a row; */
-    size_t n_rows; /* more than one: of so many rows that an INSERT adds, one after the other */
+    const uint8_t *
+        params; /* of the enum that is made with it: hl_sql_param, hl_ask_param, …; HL_STATEMENT_END is last */
+    size_t n_params; /* of a row; */
+    size_t n_rows;   /* more than one: of so many rows that an INSERT adds, one after the other */
 };
 
 #endif

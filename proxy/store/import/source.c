@@ -179,7 +179,7 @@ sqlite3_stmt *hl_import_source_prepare(struct hl_database *db, enum hl_import_re
     struct hl_sql_args *args, char *why, size_t why_len)
 {
     sqlite3_stmt *st = prepare(db, hl_import_read_statements[which].text, why, why_len);
-    *args = hl_sql_args_begin(st, &hl_import_read_statements[which], NULL);
+    hl_sql_args_begin(args, st, &hl_import_read_statements[which]);
     return st;
 }
 

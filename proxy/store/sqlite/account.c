@@ -20,8 +20,8 @@ enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &account->id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &account->id);
     enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_FIND, &row);
     if (!err) {
         hl_database_done(db, HL_SQL_ACCOUNT_FIND);
@@ -30,15 +30,15 @@ enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account
     if (err != HL_ERR_NOT_FOUND)
         return hl_database_end(db, err);
     args = hl_database_bind(db, HL_SQL_ACCOUNT_ADD);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &account->id);
-    hl_sql_bind_text(&args, HL_SQL_P_PROJECT, hl_str_from(account->project));
-    hl_sql_bind_text(&args, HL_SQL_P_NAME, hl_str_from(account->name));
-    hl_sql_bind_int(&args, HL_SQL_P_ROLE, account->role);
-    hl_sql_bind_int(&args, HL_SQL_P_CREATED_MS, account->created_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_EXPIRES_MS, account->expires_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_REVOKED_MS, account->revoked_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_LAST_USED_MS, account->last_used_ms);
-    bind_limits(&args, &account->limits);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &account->id);
+    hl_sql_bind_text(args, HL_SQL_P_PROJECT, hl_str_from(account->project));
+    hl_sql_bind_text(args, HL_SQL_P_NAME, hl_str_from(account->name));
+    hl_sql_bind_int(args, HL_SQL_P_ROLE, account->role);
+    hl_sql_bind_int(args, HL_SQL_P_CREATED_MS, account->created_ms);
+    hl_sql_bind_int(args, HL_SQL_P_EXPIRES_MS, account->expires_ms);
+    hl_sql_bind_int(args, HL_SQL_P_REVOKED_MS, account->revoked_ms);
+    hl_sql_bind_int(args, HL_SQL_P_LAST_USED_MS, account->last_used_ms);
+    bind_limits(args, &account->limits);
     err = hl_database_run(db, HL_SQL_ACCOUNT_ADD);
     return hl_database_end(db, err);
 }
@@ -48,8 +48,8 @@ enum hl_err hl_account_revoke(
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &r->id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_FIND);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &r->id);
     enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_FIND, &row);
     if (err)
         return hl_database_end(db, err);
@@ -63,8 +63,8 @@ enum hl_err hl_account_revoke(
         return HL_OK;
     *revoked_ms = now_ms;
     args = hl_database_bind(db, HL_SQL_ACCOUNT_REVOKE);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &r->id);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &r->id);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE);
     return hl_database_end(db, err);
 }
@@ -89,8 +89,8 @@ enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_GET);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &l->id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_GET);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &l->id);
     enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_GET, &row);
     if (err)
         return hl_database_end(db, err);
@@ -100,8 +100,8 @@ enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l)
         return HL_ERR_NOT_FOUND;
     hl_limits_apply(&l->account.limits, &l->change);
     args = hl_database_bind(db, HL_SQL_ACCOUNT_LIMIT);
-    hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &l->id);
-    bind_limits(&args, &l->account.limits);
+    hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &l->id);
+    bind_limits(args, &l->account.limits);
     err = hl_database_run(db, HL_SQL_ACCOUNT_LIMIT);
     return hl_database_end(db, err);
 }
@@ -111,9 +111,9 @@ enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts
     struct hl_database *db = hl_database_of(d);
     enum hl_err err = HL_OK;
     for (size_t i = 0; i < t->n && i < HL_TOUCH_MAX && !err; i++) {
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_TOUCH);
-        hl_sql_bind_id(&args, HL_SQL_P_ACCOUNT_ID, &t->uses[i].id);
-        hl_sql_bind_int(&args, HL_SQL_P_USED_MS, t->uses[i].used_ms);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_TOUCH);
+        hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &t->uses[i].id);
+        hl_sql_bind_int(args, HL_SQL_P_USED_MS, t->uses[i].used_ms);
         err = hl_database_run(db, HL_SQL_ACCOUNT_TOUCH);
     }
     return hl_database_end(db, err);

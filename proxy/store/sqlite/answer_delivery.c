@@ -21,8 +21,8 @@ static enum hl_err ask_delivery(
 {
     char destination[HL_DESTINATION_MAX];
     struct hl_sql_row from;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_DELIVERY);
-    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_DELIVERY);
+    hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_DELIVERY, &from);
     if (err)
         return err;
@@ -70,8 +70,8 @@ static enum hl_err count_attempts(struct hl_reading *r, struct hl_delivery_row *
     row->attempt_count = row->n_attempts;
     if (row->n_attempts < HL_ATTEMPTS_SHOWN)
         return HL_OK;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPT_COUNT);
-    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_ATTEMPT_COUNT);
+    hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_ATTEMPT_COUNT, &from);
     if (err)
         return err;
@@ -85,12 +85,12 @@ static enum hl_err ask_attempts(
     struct hl_reading *r, struct hl_delivery_row *row, bool with_reports)
 {
     struct hl_sql_row from;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_ATTEMPTS);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_ATTEMPTS);
     size_t cap = 0;
     enum hl_err err;
-    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_ATTEMPTS_SHOWN);
-    hl_sql_bind_int(&args, HL_ASK_P_WITH_REPORTS, with_reports);
+    hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, &row->delivery_id);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_ATTEMPTS_SHOWN);
+    hl_sql_bind_int(args, HL_ASK_P_WITH_REPORTS, with_reports);
     while (!(err = hl_reading_row(r, HL_ASK_ATTEMPTS, &from))) {
         if (row->n_attempts == cap) {
             cap = cap ? 2 * cap : 4;
@@ -148,8 +148,8 @@ static enum hl_err is_searched(
     struct hl_reading *r, const struct hl_status_range *status, const struct hl_id *id, bool *fits)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LAST_STATUS);
-    hl_sql_bind_id(&args, HL_ASK_P_DELIVERY_ID, id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LAST_STATUS);
+    hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_LAST_STATUS, &row);
     *fits = !err && hl_status_range_fits(status, (uint16_t)hl_sql_int(&row));
     if (!err)

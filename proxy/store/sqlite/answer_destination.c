@@ -16,12 +16,12 @@ static enum hl_err next_lane(
     struct hl_reading *r, const char *project, bool has_after, int64_t after, int64_t *lane)
 {
     struct hl_sql_row from;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LANE_NEXT);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LANE_NEXT);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(project));
     if (has_after)
-        hl_sql_bind_int(&args, HL_ASK_P_AFTER, after);
+        hl_sql_bind_int(args, HL_ASK_P_AFTER, after);
     else
-        hl_sql_bind_null(&args, HL_ASK_P_AFTER);
+        hl_sql_bind_null(args, HL_ASK_P_AFTER);
     enum hl_err err = hl_reading_row(r, HL_ASK_LANE_NEXT, &from);
     if (err)
         return err;
@@ -35,9 +35,9 @@ static enum hl_err ask_place(
 {
     struct hl_sql_row from;
     struct hl_id run_id;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LANE_URL);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
-    hl_sql_bind_int(&args, HL_ASK_P_LANE, lane);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LANE_URL);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(project));
+    hl_sql_bind_int(args, HL_ASK_P_LANE, lane);
     enum hl_err err = hl_reading_row(r, HL_ASK_LANE_URL, &from);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -53,9 +53,9 @@ static enum hl_err ask_counts(
     struct hl_reading *r, const char *project, int64_t lane, struct hl_destination_row *row)
 {
     struct hl_sql_row from;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LANE_COUNTS);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
-    hl_sql_bind_int(&args, HL_ASK_P_LANE, lane);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LANE_COUNTS);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(project));
+    hl_sql_bind_int(args, HL_ASK_P_LANE, lane);
     enum hl_err err = hl_reading_row(r, HL_ASK_LANE_COUNTS, &from);
     if (err)
         return err;
@@ -80,10 +80,10 @@ static enum hl_err ask_attempts(struct hl_reading *r, const char *project, int64
     struct hl_destination_tally *tally, struct hl_destination_row *row)
 {
     struct hl_sql_row from;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_LANE_ATTEMPTS);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
-    hl_sql_bind_int(&args, HL_ASK_P_LANE, lane);
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_DESTINATION_LOOKS);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LANE_ATTEMPTS);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(project));
+    hl_sql_bind_int(args, HL_ASK_P_LANE, lane);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_DESTINATION_LOOKS);
     hl_destination_tally_begin(tally, row);
     enum hl_err err;
     while (!(err = hl_reading_row(r, HL_ASK_LANE_ATTEMPTS, &from))) {

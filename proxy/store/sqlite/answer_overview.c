@@ -11,12 +11,12 @@
 #include "store/sqlite/reading.h"
 
 /* With ?1 and ?2: of which project and app; empty: any. */
-static struct hl_sql_args bind_scope(
+static struct hl_sql_args *bind_scope(
     struct hl_reading *r, enum hl_ask which, const struct hl_overview *o)
 {
-    struct hl_sql_args args = hl_reading_bind(r, which);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(o->project));
-    hl_sql_bind_text(&args, HL_ASK_P_APP, hl_str_from(o->app));
+    struct hl_sql_args *args = hl_reading_bind(r, which);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(o->project));
+    hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(o->app));
     return args;
 }
 
@@ -24,10 +24,10 @@ static enum hl_err ask_minutes(struct hl_reading *r, struct hl_overview *o)
 {
     struct hl_sql_row row;
     int64_t looks = 0, minute = 0;
-    struct hl_sql_args args = bind_scope(r, HL_ASK_MINUTES, o);
-    hl_sql_bind_int(&args, HL_ASK_P_FROM, hl_overview_first_minute(o));
-    hl_sql_bind_int(&args, HL_ASK_P_BEFORE, hl_overview_last_minute(o));
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_OVERVIEW_LOOKS);
+    struct hl_sql_args *args = bind_scope(r, HL_ASK_MINUTES, o);
+    hl_sql_bind_int(args, HL_ASK_P_FROM, hl_overview_first_minute(o));
+    hl_sql_bind_int(args, HL_ASK_P_BEFORE, hl_overview_last_minute(o));
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_OVERVIEW_LOOKS);
     enum hl_err err;
     while (!(err = hl_reading_row(r, HL_ASK_MINUTES, &row))) {
         struct hl_str project = hl_sql_str(&row), app = hl_sql_str(&row);
@@ -55,8 +55,8 @@ static enum hl_err ask_since(struct hl_reading *r, struct hl_overview *o)
 static enum hl_err ask_runs(struct hl_reading *r, struct hl_overview *o)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = bind_scope(r, HL_ASK_RUNS_NOW, o);
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_OVERVIEW_COUNTED);
+    struct hl_sql_args *args = bind_scope(r, HL_ASK_RUNS_NOW, o);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_OVERVIEW_COUNTED);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUNS_NOW, &row);
     if (err)
         return err;
@@ -71,9 +71,9 @@ static enum hl_err ask_deliveries(struct hl_reading *r, const struct hl_overview
     enum hl_delivery_state state, uint64_t *n, bool *is_more)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = bind_scope(r, HL_ASK_DELIVERIES_NOW, o);
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_OVERVIEW_COUNTED);
-    hl_sql_bind_int(&args, HL_ASK_P_STATE, state);
+    struct hl_sql_args *args = bind_scope(r, HL_ASK_DELIVERIES_NOW, o);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_OVERVIEW_COUNTED);
+    hl_sql_bind_int(args, HL_ASK_P_STATE, state);
     enum hl_err err = hl_reading_row(r, HL_ASK_DELIVERIES_NOW, &row);
     if (err)
         return err;
@@ -89,9 +89,9 @@ static enum hl_err ask_failing(struct hl_reading *r, struct hl_overview *o)
     o->failing = calloc(HL_OVERVIEW_WORST, sizeof(*o->failing));
     if (!o->failing)
         return HL_ERR_NOMEM;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_FAILING_LANES);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(o->project));
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_OVERVIEW_LANES);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_FAILING_LANES);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(o->project));
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_OVERVIEW_LANES);
     enum hl_err err;
     while (!(err = hl_reading_row(r, HL_ASK_FAILING_LANES, &row))) {
         o->n_failing_all++;

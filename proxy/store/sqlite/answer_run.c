@@ -70,9 +70,9 @@ static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, boo
 {
     struct hl_sql_row from;
     struct hl_str bytes;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, run_id);
-    hl_sql_bind_int(&args, HL_ASK_P_WITH_BODY, with_body);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_ASK_P_WITH_BODY, with_body);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN, &from);
     if (err)
         return err;
@@ -91,8 +91,8 @@ static enum hl_err ask_run(struct hl_reading *r, const struct hl_id *run_id, boo
 static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_LOG);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN_LOG);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_LOG, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -105,8 +105,8 @@ static enum hl_err ask_log(struct hl_reading *r, struct hl_get_run *g)
 static enum hl_err ask_inline_range(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_NUMBER);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN_NUMBER);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_NUMBER, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -154,8 +154,8 @@ static enum hl_err ask_range(struct hl_reading *r, struct hl_get_run *g)
 static enum hl_err ask_webhook(struct hl_reading *r, struct hl_get_run *g)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_WEBHOOK);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_WEBHOOK);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
     enum hl_err err = hl_reading_row(r, HL_ASK_WEBHOOK, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -175,9 +175,9 @@ static enum hl_err ask_request(struct hl_reading *r, struct hl_get_run *g)
     bool is_whole = g->with_request == HL_ASKED_REQUEST;
     struct hl_sql_row row;
     struct hl_str bytes;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_REQUEST);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
-    hl_sql_bind_int(&args, HL_ASK_P_WITH_BODY, is_whole);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_REQUEST);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
+    hl_sql_bind_int(args, HL_ASK_P_WITH_BODY, is_whole);
     enum hl_err err = hl_reading_row(r, HL_ASK_REQUEST, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -215,12 +215,12 @@ static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
     for (int class = 0; class < HL_PRIORITIES && !err; class ++) {
         bool is_own = class == (int)g->run.priority;
         enum hl_ask which = is_own ? HL_ASK_BEFORE : HL_ASK_WAITING;
-        struct hl_sql_args args = hl_reading_bind(r, which);
+        struct hl_sql_args *args = hl_reading_bind(r, which);
         if (is_own)
-            hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &g->run_id);
+            hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
         else
-            hl_sql_bind_int(&args, HL_ASK_P_CLASS, class);
-        hl_sql_bind_int(&args, HL_ASK_P_MAX, HL_PLACE_LOOKS);
+            hl_sql_bind_int(args, HL_ASK_P_CLASS, class);
+        hl_sql_bind_int(args, HL_ASK_P_MAX, HL_PLACE_LOOKS);
         err = ask_count(r, which, &waiting[class]);
     }
     if (err)
@@ -285,8 +285,8 @@ static enum hl_err is_searched(
     *fits = hl_run_search_fits_id(s, id);
     if (!*fits || !hl_run_search_reads(s))
         return HL_OK;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
-    hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, id);
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_SEARCHED, &row);
     if (err)
         return err;
@@ -411,10 +411,10 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
         return HL_ERR_INVALID;
     if (l->is_async == 0)
         return HL_OK;
-    struct hl_sql_args args = hl_reading_bind(r, HL_ASK_QUEUE);
-    hl_sql_bind_int(&args, HL_ASK_P_BEFORE, ticket);
-    hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(l->project));
-    hl_sql_bind_text(&args, HL_ASK_P_APP, hl_str_from(l->app));
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_QUEUE);
+    hl_sql_bind_int(args, HL_ASK_P_BEFORE, ticket);
+    hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+    hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(l->app));
     enum hl_err err = HL_OK;
     for (int looks = 0; !err; looks++) {
         struct hl_id id;

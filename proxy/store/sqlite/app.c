@@ -27,9 +27,9 @@ static enum hl_err ask_app(struct hl_database *db, enum hl_sql which, struct hl_
     struct hl_str name, int64_t *app_id)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, which);
-    hl_sql_bind_text(&args, HL_SQL_P_PROJECT, project);
-    hl_sql_bind_text(&args, HL_SQL_P_APP, name);
+    struct hl_sql_args *args = hl_database_bind(db, which);
+    hl_sql_bind_text(args, HL_SQL_P_PROJECT, project);
+    hl_sql_bind_text(args, HL_SQL_P_APP, name);
     enum hl_err err = hl_database_row(db, which, &row);
     if (err)
         return err;

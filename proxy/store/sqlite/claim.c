@@ -112,9 +112,9 @@ static enum hl_err forget_missing(struct hl_database *db, enum hl_priority class
 static enum hl_err begin(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, int64_t now_ms, int64_t start_by_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_CLAIM);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_CLAIM);
     if (!err && start_by_ms > 0)
         err = hl_start_by_put(db, run->number, 0);
@@ -140,8 +140,8 @@ static enum hl_err find_next(
     struct hl_database *db, enum hl_sql next, enum hl_priority class, struct hl_sql_row *row)
 {
     const struct hl_barred *barred = &db->base.backlog->barred;
-    struct hl_sql_args args = hl_database_bind(db, next);
-    hl_sql_bind_int(&args, HL_SQL_P_CLASS, class);
+    struct hl_sql_args *args = hl_database_bind(db, next);
+    hl_sql_bind_int(args, HL_SQL_P_CLASS, class);
     if (next == HL_SQL_TURN_NEXT)
         return hl_database_row(db, next, row);
     db->barred.n = 0;
@@ -155,7 +155,7 @@ static enum hl_err find_next(
         err = hl_buf_append_str(&db->barred, HL_STR("]"));
     if (err)
         return err;
-    hl_sql_bind_text(&args, HL_SQL_P_BARRED, hl_buf_str(&db->barred));
+    hl_sql_bind_text(args, HL_SQL_P_BARRED, hl_buf_str(&db->barred));
     return hl_database_row(db, next, row);
 }
 
@@ -226,10 +226,10 @@ static enum hl_err fill_ticket(struct hl_database *db, int64_t number, const str
     enum hl_err err = hl_seal(&db->sealer, "ticket.head", &c->run_id, c->head, head);
     if (err)
         return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_FILL);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
-    hl_sql_bind_blob(&args, HL_SQL_P_HEAD, hl_buf_str(head));
-    hl_sql_bind_body(&args, &c->body);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_FILL);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
+    hl_sql_bind_blob(args, HL_SQL_P_HEAD, hl_buf_str(head));
+    hl_sql_bind_body(args, &c->body);
     return hl_database_run(db, HL_SQL_TICKET_FILL);
 }
 
@@ -241,8 +241,8 @@ static enum hl_err queue_again(
         err = hl_start_by_put(db, run->number, claimed->start_by_ms);
     if (err)
         return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &claimed->run_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_RELEASE);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &claimed->run_id);
     err = hl_database_run(db, HL_SQL_RUN_RELEASE);
     if (err)
         return err;

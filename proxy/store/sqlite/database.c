@@ -9,9 +9,10 @@
 #include "base/assert.h"
 #include "base/log.h"
 
-struct hl_sql_args hl_database_bind(struct hl_database *db, enum hl_sql which)
+struct hl_sql_args *hl_database_bind(struct hl_database *db, enum hl_sql which)
 {
-    return hl_sql_args_begin(db->st[which], &hl_sql_statements[which], &db->unbound[which]);
+    hl_sql_args_begin(&db->args[which], db->st[which], &hl_sql_statements[which]);
+    return &db->args[which];
 }
 
 /* SQLite's message names tables and columns, never values. That the volume is full is the engine's
@@ -28,7 +29,7 @@ static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)
 
 enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 {
-    HL_ASSERT(db->unbound[which] == 0);
+    HL_ASSERT(db->args[which].unbound == 0);
     int rc = sqlite3_step(db->st[which]);
     enum hl_err err = rc == SQLITE_DONE ? HL_OK : failed(db, which, rc);
     hl_database_done(db, which);
@@ -37,7 +38,7 @@ enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 
 enum hl_err hl_database_row(struct hl_database *db, enum hl_sql which, struct hl_sql_row *row)
 {
-    HL_ASSERT(db->unbound[which] == 0);
+    HL_ASSERT(db->args[which].unbound == 0);
     int rc = sqlite3_step(db->st[which]);
     *row = (struct hl_sql_row){.st = db->st[which]};
     if (rc == SQLITE_ROW)

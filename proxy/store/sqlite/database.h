@@ -100,7 +100,7 @@ struct hl_database {
     bool is_dry;            /* only looked at (check.c): nothing is made, changed or left */
     sqlite3 *db;            /* NULL, as its statements: it could not be opened anew yet */
     sqlite3_stmt *st[HL_SQL_COUNT];
-    uint16_t unbound[HL_SQL_COUNT]; /* parameters of each that are to be bound before it runs */
+    struct hl_sql_args args[HL_SQL_COUNT]; /* of each, since it was bound last */
     struct hl_log_mark log;
     struct hl_sqlite_reader *reader;
     struct hl_reading *reading; /* in memory, instead of the reader */
@@ -151,7 +151,7 @@ static inline struct hl_database *hl_database_of(struct hl_driver *d)
 }
 
 /* The statement, whose parameters are to be bound. */
-struct hl_sql_args hl_database_bind(struct hl_database *db, enum hl_sql which);
+struct hl_sql_args *hl_database_bind(struct hl_database *db, enum hl_sql which);
 /* Runs it to its end. */
 HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which);
 /* Steps to its next row: OK, or NOT_FOUND and the statement is reset. After OK the caller resets it

@@ -12,10 +12,10 @@
 enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_END);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
-    hl_sql_bind_int(&args, HL_SQL_P_STATE, state);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_END);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(args, HL_SQL_P_STATE, state);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     return hl_database_run(db, HL_SQL_DELIVERY_END);
 }
 
@@ -23,8 +23,8 @@ enum hl_err hl_stored_delivery_end(
 static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, uint64_t *lane)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_WEBHOOK_LANE);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
     enum hl_err err = hl_database_row(db, HL_SQL_WEBHOOK_LANE, &row);
     *lane = err ? 0 : (uint64_t)hl_sql_int(&row);
     if (!err)
@@ -42,13 +42,13 @@ enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *r
     if (err && !is_lost)
         return err;
     struct hl_id id = hl_id_next(&db->ids, now_ms);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &id);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, run->app_id);
-    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &id);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, run->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
     if (err || !is_lost)
         return err ? err : hl_lanes_add_expected(&db->base.backlog->lanes, lane);
@@ -62,8 +62,8 @@ enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *
     const char *project, struct hl_stored_delivery *out)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_FIND);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_FIND);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_FIND, &row);
     if (err)
         return err;
@@ -98,9 +98,9 @@ enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_lea
     struct hl_sql_row row;
     (void)hl_database_bind(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
     enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP_NAMELESS);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENAME);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_IS_LEASED, is_leased);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_RENAME);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
+    hl_sql_bind_int(args, HL_SQL_P_IS_LEASED, is_leased);
     bool is_any = false;
     while (!err && !(err = hl_database_row(db, HL_SQL_DELIVERY_RENAME, &row))) {
         struct hl_id run_id;
@@ -124,10 +124,10 @@ enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_lea
 static enum hl_err renew(
     struct hl_database *db, const struct hl_id *id, uint64_t lane, int64_t now_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RENEW);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_RENEW);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_RENEW);
     return err ? err : hl_lanes_add_pending(&db->base.backlog->lanes, lane);
 }
@@ -151,12 +151,12 @@ static enum hl_err next_ended(struct hl_database *db, struct hl_redeliver *r, ui
 {
     struct hl_id since = hl_id_first_at(r->since_ms);
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ENDED);
-    hl_sql_bind_text(&args, HL_SQL_P_PROJECT, hl_str_from(r->project));
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, r->mark.app_id);
-    hl_sql_bind_id(&args, HL_SQL_P_AFTER, &r->mark.after);
-    hl_sql_bind_int(&args, HL_SQL_P_STATE, r->state);
-    hl_sql_bind_id(&args, HL_SQL_P_FROM, &since);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ENDED);
+    hl_sql_bind_text(args, HL_SQL_P_PROJECT, hl_str_from(r->project));
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, r->mark.app_id);
+    hl_sql_bind_id(args, HL_SQL_P_AFTER, &r->mark.after);
+    hl_sql_bind_int(args, HL_SQL_P_STATE, r->state);
+    hl_sql_bind_id(args, HL_SQL_P_FROM, &since);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_ENDED, &row);
     if (err)
         return err;

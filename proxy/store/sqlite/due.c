@@ -79,9 +79,9 @@ enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_RECALL);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX, max);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_RECALL);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
     enum hl_err err;
     while (!(err = hl_database_row(db, HL_SQL_DELIVERY_RECALL, &row))) {
         err = hl_lanes_recall(&d->backlog->lanes, (uint64_t)hl_sql_int(&row));

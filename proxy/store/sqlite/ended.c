@@ -39,9 +39,9 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
     for (size_t i = 0, many; i < n && !err; i += many) {
         many = hl_sql_many(n - i);
         enum hl_sql which = many > 1 ? HL_SQL_RESULT_ADD_MANY : HL_SQL_RESULT_ADD;
-        struct hl_sql_args args = hl_database_bind(db, which);
+        struct hl_sql_args *args = hl_database_bind(db, which);
         for (size_t k = 0; k < many; k++)
-            bind_result(hl_sql_args_row(&args, k), &ended[i + k]);
+            bind_result(hl_sql_args_row(args, k), &ended[i + k]);
         err = hl_database_run(db, which);
     }
     return err;
@@ -50,8 +50,8 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run
 /* The ticket goes next. */
 static enum hl_err keep_request(struct hl_database *db, int64_t number)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_KEEP);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_REQUEST_KEEP);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
     return hl_database_run(db, HL_SQL_REQUEST_KEEP);
 }
 
@@ -71,8 +71,8 @@ static bool is_stream(const struct hl_stored_run *run, const struct hl_outcome *
 
 static enum hl_err end_ticket(struct hl_database *db, int64_t number)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_END);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
     return hl_database_run(db, HL_SQL_TICKET_END);
 }
 

@@ -134,8 +134,6 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
         hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, fresh->started_ms);
     else
         hl_sql_bind_null(args, HL_SQL_P_STARTED_MS);
-    hl_sql_bind_int(args, HL_SQL_P_ATTEMPT, fresh->has_begun);
-    hl_sql_bind_int(args, HL_SQL_P_EPOCH, fresh->has_begun);
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
     hl_sql_bind_text(args, HL_SQL_P_METHOD, a->method);
     hl_sql_bind_text(args, HL_SQL_P_PATH, hl_store_message_shown_path(a->target));
@@ -189,16 +187,16 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     if (err)
         return err;
     enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
-    struct hl_sql_args args = hl_database_bind(db, add_run);
+    struct hl_sql_args *args = hl_database_bind(db, add_run);
     for (size_t i = 0; i < n; i++)
-        bind_run(hl_sql_args_row(&args, i), &fresh[i]);
+        bind_run(hl_sql_args_row(args, i), &fresh[i]);
     err = hl_database_run(db, add_run);
     if (err)
         return err;
     enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
-        bind_ticket(hl_sql_args_row(&args, i), db, &fresh[i], &db->sealed_heads[i]);
+        bind_ticket(hl_sql_args_row(args, i), db, &fresh[i], &db->sealed_heads[i]);
     return hl_database_run(db, add_ticket);
 }
 
@@ -214,15 +212,15 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
     if (err)
         return err;
     uint64_t lane = hl_key_lane(&db->key, a->webhook_url);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
-    hl_sql_bind_blob(&args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_blob(args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
     if (a->webhook_secret.n > 0)
-        hl_sql_bind_blob(&args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
+        hl_sql_bind_blob(args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
     else
-        hl_sql_bind_null(&args, HL_SQL_P_SECRET);
-    hl_sql_bind_text(&args, HL_SQL_P_TRACEPARENT, a->traceparent);
+        hl_sql_bind_null(args, HL_SQL_P_SECRET);
+    hl_sql_bind_text(args, HL_SQL_P_TRACEPARENT, a->traceparent);
     err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
     return err ? err : hl_lanes_expect(&db->base.backlog->lanes, lane);
 }

@@ -64,20 +64,20 @@ static enum hl_err read_delivery(
 static enum hl_err add_attempt(
     struct hl_database *db, const struct hl_id *id, uint32_t round, uint32_t n, int64_t now_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_ADD);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
-    hl_sql_bind_int(&args, HL_SQL_P_ROUND, round);
-    hl_sql_bind_int(&args, HL_SQL_P_N, n);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_ADD);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(args, HL_SQL_P_ROUND, round);
+    hl_sql_bind_int(args, HL_SQL_P_N, n);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     return hl_database_run(db, HL_SQL_ATTEMPT_ADD);
 }
 
 static enum hl_err take_lease(
     struct hl_database *db, uint64_t lane, const struct hl_leased *l, int64_t now_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &l->delivery_id);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX_ATTEMPTS, l->max_attempts);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &l->delivery_id);
+    hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, l->max_attempts);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
     if (!err)
         err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);
@@ -124,8 +124,8 @@ enum hl_err hl_lease_take(
     enum hl_err err = hl_ended_write(db);
     if (err)
         return hl_database_end(db, err);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
-    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
     err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
     if (err == HL_ERR_NOT_FOUND)
         return hl_database_end(db, forget_missing(db, lane));
@@ -156,9 +156,9 @@ enum hl_err hl_lease_take(
 
 static enum hl_err set_n(struct hl_database *db, const struct hl_id *id, uint32_t n)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_SET_N);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
-    hl_sql_bind_int(&args, HL_SQL_P_N, n);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_SET_N);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
+    hl_sql_bind_int(args, HL_SQL_P_N, n);
     return hl_database_run(db, HL_SQL_DELIVERY_SET_N);
 }
 
@@ -168,8 +168,8 @@ static enum hl_err read_again(
 {
     struct hl_sql_row row;
     struct hl_id id;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_READ);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &a->delivery_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_READ);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &a->delivery_id);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_READ, &row);
     if (err && err != HL_ERR_NOT_FOUND)
         return err;
@@ -206,29 +206,29 @@ static enum hl_err close_attempt(
     struct hl_database *db, const struct hl_attempt_outcome *o, bool is_last)
 {
     char report[HL_REPORT_PACKED_MAX];
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
-    hl_sql_bind_int(&args, HL_SQL_P_ROUND, o->round);
-    hl_sql_bind_int(&args, HL_SQL_P_N, o->n);
-    hl_sql_bind_int(&args, HL_SQL_P_STARTED_MS, o->started_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_ENDED_MS, o->ended_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_VERDICT, hl_attempt_final_verdict(o->verdict, is_last));
-    hl_sql_bind_int(&args, HL_SQL_P_HTTP_STATUS, o->http_status);
-    hl_sql_bind_text(&args, HL_SQL_P_ERROR, hl_str_from(o->error));
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_END);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
+    hl_sql_bind_int(args, HL_SQL_P_ROUND, o->round);
+    hl_sql_bind_int(args, HL_SQL_P_N, o->n);
+    hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, o->started_ms);
+    hl_sql_bind_int(args, HL_SQL_P_ENDED_MS, o->ended_ms);
+    hl_sql_bind_int(args, HL_SQL_P_VERDICT, hl_attempt_final_verdict(o->verdict, is_last));
+    hl_sql_bind_int(args, HL_SQL_P_HTTP_STATUS, o->http_status);
+    hl_sql_bind_text(args, HL_SQL_P_ERROR, hl_str_from(o->error));
     if (o->report)
-        hl_sql_bind_blob(&args, HL_SQL_P_REPORT, hl_attempt_report_pack(o->report, report));
+        hl_sql_bind_blob(args, HL_SQL_P_REPORT, hl_attempt_report_pack(o->report, report));
     else
-        hl_sql_bind_null(&args, HL_SQL_P_REPORT);
+        hl_sql_bind_null(args, HL_SQL_P_REPORT);
     return hl_database_run(db, HL_SQL_ATTEMPT_END);
 }
 
 /* An attempt that was never begun does not count (store.h). */
 static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_DROP);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
-    hl_sql_bind_int(&args, HL_SQL_P_ROUND, o->round);
-    hl_sql_bind_int(&args, HL_SQL_P_N, o->n);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_DROP);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
+    hl_sql_bind_int(args, HL_SQL_P_ROUND, o->round);
+    hl_sql_bind_int(args, HL_SQL_P_N, o->n);
     enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP);
     if (!err && sqlite3_changes(db->db) > 0)
         err = set_n(db, &o->delivery_id, o->n - 1);
@@ -239,8 +239,8 @@ static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_
 static enum hl_err give_back(struct hl_database *db, const struct hl_id *id,
     const struct hl_stored_delivery *delivery, bool is_parked)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_UNLEASE);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_UNLEASE);
     if (err)
         return err;
@@ -253,10 +253,10 @@ static enum hl_err give_back(struct hl_database *db, const struct hl_id *id,
 static enum hl_err wait_until(
     struct hl_database *db, const struct hl_attempt_outcome *o, bool is_leased)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_WAIT);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
-    hl_sql_bind_int(&args, HL_SQL_P_IS_LEASED, is_leased);
-    hl_sql_bind_int(&args, HL_SQL_P_DUE_MS, o->next_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_WAIT);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
+    hl_sql_bind_int(args, HL_SQL_P_IS_LEASED, is_leased);
+    hl_sql_bind_int(args, HL_SQL_P_DUE_MS, o->next_ms);
     return hl_database_run(db, HL_SQL_DELIVERY_WAIT);
 }
 
@@ -294,10 +294,10 @@ static enum hl_err judge(struct hl_database *db, uint64_t lane, const struct hl_
     if (err || !has_changed)
         return err;
     enum hl_sql which = standing.failing_since_ms > 0 ? HL_SQL_FAILING_ADD : HL_SQL_FAILING_DROP;
-    struct hl_sql_args args = hl_database_bind(db, which);
-    hl_sql_bind_int(&args, HL_SQL_P_LANE, (int64_t)lane);
+    struct hl_sql_args *args = hl_database_bind(db, which);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
     if (which == HL_SQL_FAILING_ADD)
-        hl_sql_bind_int(&args, HL_SQL_P_SINCE_MS, standing.failing_since_ms);
+        hl_sql_bind_int(args, HL_SQL_P_SINCE_MS, standing.failing_since_ms);
     return hl_database_run(db, which);
 }
 

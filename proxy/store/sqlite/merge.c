@@ -41,22 +41,22 @@ static struct hl_id *ids_of(struct hl_merge *m, const struct hl_merge_part *part
 static enum hl_err fetch(struct hl_merge *m, struct hl_merge_part *part)
 {
     struct hl_id *ids = ids_of(m, part), before = part->n ? ids[part->n - 1] : m->before;
-    struct hl_sql_args args = hl_reading_bind(m->reading, m->which);
+    struct hl_sql_args *args = hl_reading_bind(m->reading, m->which);
     struct hl_sql_row row;
     enum hl_err err;
-    if (hl_sql_takes(&args, HL_ASK_P_APP_ID))
-        hl_sql_bind_int(&args, HL_ASK_P_APP_ID, part->app_id);
-    if (hl_sql_takes(&args, HL_ASK_P_RUN_ID))
-        hl_sql_bind_id(&args, HL_ASK_P_RUN_ID, &m->run_id);
-    if (hl_sql_takes(&args, HL_ASK_P_LANE))
-        hl_sql_bind_int(&args, HL_ASK_P_LANE, (int64_t)m->lane);
-    if (hl_sql_takes(&args, HL_ASK_P_STATE))
-        hl_sql_bind_int(&args, HL_ASK_P_STATE, part->state);
-    if (hl_sql_takes(&args, HL_ASK_P_IS_ASYNC))
-        hl_sql_bind_int(&args, HL_ASK_P_IS_ASYNC, part->is_async);
-    hl_sql_bind_id(&args, HL_ASK_P_BEFORE, &before);
-    hl_sql_bind_id(&args, HL_ASK_P_FROM, &m->from);
-    hl_sql_bind_int(&args, HL_ASK_P_MAX, m->batch);
+    if (hl_sql_takes(args, HL_ASK_P_APP_ID))
+        hl_sql_bind_int(args, HL_ASK_P_APP_ID, part->app_id);
+    if (hl_sql_takes(args, HL_ASK_P_RUN_ID))
+        hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &m->run_id);
+    if (hl_sql_takes(args, HL_ASK_P_LANE))
+        hl_sql_bind_int(args, HL_ASK_P_LANE, (int64_t)m->lane);
+    if (hl_sql_takes(args, HL_ASK_P_STATE))
+        hl_sql_bind_int(args, HL_ASK_P_STATE, part->state);
+    if (hl_sql_takes(args, HL_ASK_P_IS_ASYNC))
+        hl_sql_bind_int(args, HL_ASK_P_IS_ASYNC, part->is_async);
+    hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
+    hl_sql_bind_id(args, HL_ASK_P_FROM, &m->from);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, m->batch);
     part->at = part->n = 0;
     while (!(err = hl_reading_row(m->reading, m->which, &row)))
         hl_sql_id(&row, &ids[part->n++]);
@@ -105,13 +105,13 @@ enum hl_err hl_merge_each_app(struct hl_merge *m, const char *project, const cha
     enum hl_err (*add)(struct hl_merge *m, int64_t app_id, const void *arg), const void *arg)
 {
     enum hl_ask which = !project[0] ? HL_ASK_APPS : app[0] ? HL_ASK_APP : HL_ASK_APPS_OF_PROJECT;
-    struct hl_sql_args args = hl_reading_bind(m->reading, which);
+    struct hl_sql_args *args = hl_reading_bind(m->reading, which);
     struct hl_sql_row row;
     enum hl_err err;
-    if (hl_sql_takes(&args, HL_ASK_P_PROJECT))
-        hl_sql_bind_text(&args, HL_ASK_P_PROJECT, hl_str_from(project));
+    if (hl_sql_takes(args, HL_ASK_P_PROJECT))
+        hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(project));
     if (which != HL_ASK_APPS_OF_PROJECT)
-        hl_sql_bind_text(&args, HL_ASK_P_APP, hl_str_from(app));
+        hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(app));
     while (!(err = hl_reading_row(m->reading, which, &row))) {
         err = add(m, hl_sql_int(&row), arg);
         if (err)

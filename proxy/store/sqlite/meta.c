@@ -30,8 +30,8 @@ static const struct hl_id no_row;
 /* As hl_database_row. */
 static enum hl_err get(struct hl_database *db, const char *name, struct hl_sql_row *row)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_GET);
-    hl_sql_bind_text(&args, HL_SQL_P_NAME, hl_str_from(name));
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_META_GET);
+    hl_sql_bind_text(args, HL_SQL_P_NAME, hl_str_from(name));
     return hl_database_row(db, HL_SQL_META_GET, row);
 }
 
@@ -74,9 +74,9 @@ enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *note
 
 static enum hl_err put_ms(struct hl_database *db, struct hl_str name, int64_t ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
-    hl_sql_bind_text(&args, HL_SQL_P_NAME, name);
-    hl_sql_bind_int(&args, HL_SQL_P_VALUE, ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_META_PUT);
+    hl_sql_bind_text(args, HL_SQL_P_NAME, name);
+    hl_sql_bind_int(args, HL_SQL_P_VALUE, ms);
     return hl_database_run(db, HL_SQL_META_PUT);
 }
 
@@ -113,9 +113,9 @@ static enum hl_err put_sealed(struct hl_database *db, struct hl_str plain)
     hl_buf_init(&sealed, 0);
     enum hl_err err = hl_seal(&db->sealer, PLACE, &no_row, plain, &sealed);
     if (!err) {
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_META_PUT);
-        hl_sql_bind_text(&args, HL_SQL_P_NAME, HL_STR(SIGNING_KEY));
-        hl_sql_bind_blob(&args, HL_SQL_P_VALUE, hl_buf_str(&sealed));
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_META_PUT);
+        hl_sql_bind_text(args, HL_SQL_P_NAME, HL_STR(SIGNING_KEY));
+        hl_sql_bind_blob(args, HL_SQL_P_VALUE, hl_buf_str(&sealed));
         err = hl_database_run(db, HL_SQL_META_PUT);
     }
     hl_buf_fini(&sealed);
@@ -131,8 +131,8 @@ enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key)
 /* An empty file is how an operator says that the key is lost. */
 static enum hl_err give_up_key(struct hl_database *db)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_REVOKE_ALL);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, hl_clock_wall_ms());
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_REVOKE_ALL);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, hl_clock_wall_ms());
     enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE_ALL);
     if (!err)
         HL_LOG(WARN, "store: the signing key was given up: all service accounts are revoked",

@@ -86,9 +86,9 @@ enum hl_err hl_minute_tell(struct hl_driver *d, const struct hl_told_tally *t)
 static enum hl_err add_stored(struct hl_database *db, const struct hl_minute_tally *added)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TALLY_GET);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, added->app_id);
-    hl_sql_bind_int(&args, HL_SQL_P_MINUTE, added->minute);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TALLY_GET);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, added->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_MINUTE, added->minute);
     db->tally.n = 0;
     enum hl_err err = hl_database_row(db, HL_SQL_TALLY_GET, &row);
     if (!err) {
@@ -108,10 +108,10 @@ static enum hl_err write_one(struct hl_database *db, const struct hl_minute_tall
     if (err)
         return err;
     hl_tally_write(&db->tally, db->tally_bytes.p);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TALLY_PUT);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, added->app_id);
-    hl_sql_bind_int(&args, HL_SQL_P_MINUTE, added->minute);
-    hl_sql_bind_blob(&args, HL_SQL_P_COUNTS, (struct hl_str){db->tally_bytes.p, 8 * db->tally.n});
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TALLY_PUT);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, added->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_MINUTE, added->minute);
+    hl_sql_bind_blob(args, HL_SQL_P_COUNTS, (struct hl_str){db->tally_bytes.p, 8 * db->tally.n});
     return hl_database_run(db, HL_SQL_TALLY_PUT);
 }
 

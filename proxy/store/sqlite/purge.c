@@ -44,9 +44,9 @@ static enum hl_err next_result(
     struct hl_database *db, enum hl_sql which, int64_t after, struct result *out)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, which);
+    struct hl_sql_args *args = hl_database_bind(db, which);
     if (which == HL_SQL_RESULT_AFTER)
-        hl_sql_bind_int(&args, HL_SQL_P_AFTER, after);
+        hl_sql_bind_int(args, HL_SQL_P_AFTER, after);
     enum hl_err err = hl_database_row(db, which, &row);
     if (err)
         return err;
@@ -68,9 +68,9 @@ static enum hl_err has_delivery(
     struct hl_database *db, const struct hl_id *run_id, enum hl_delivery_state state, bool *has)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_OF);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_STATE, state);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_OF);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_SQL_P_STATE, state);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_OF, &row);
     *has = !err;
     if (!err)
@@ -84,9 +84,9 @@ static enum hl_err ask_kept(
     struct hl_database *db, const struct result *result, bool *pending, int64_t *until_ms)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_LAST);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &result->run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_STATE, HL_DELIVERY_PENDING);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_LAST);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &result->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_STATE, HL_DELIVERY_PENDING);
     enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_LAST, &row);
     if (err)
         return err;
@@ -99,8 +99,8 @@ static enum hl_err ask_kept(
 
 static enum hl_err drop_request(struct hl_database *db, const struct result *result)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_REQUEST_DROP);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, result->number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_REQUEST_DROP);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_REQUEST_DROP);
     if (!err && result->has_request_file)
         hl_database_doom_file(db, &result->request_file, result->request_size);
@@ -128,15 +128,15 @@ static void forget_body(struct hl_database *db, const struct result *result)
 /* Its webhook, deliveries and attempts go with the run's row. */
 static enum hl_err drop_run(struct hl_database *db, const struct result *result)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_DROP);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, result->number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_DROP);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_DROP);
     if (!err && result->has_request)
         err = drop_request(db, result);
     if (err)
         return err;
     args = hl_database_bind(db, HL_SQL_RUN_DROP);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &result->run_id);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &result->run_id);
     err = hl_database_run(db, HL_SQL_RUN_DROP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
@@ -164,9 +164,9 @@ static enum hl_err next_due(
  * take a look at all keys of its app. */
 static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PURGE);
-    hl_sql_bind_int(&args, HL_SQL_P_UNTIL_MS, now_ms);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX, max);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_IDEM_PURGE);
+    hl_sql_bind_int(args, HL_SQL_P_UNTIL_MS, now_ms);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
     enum hl_err err = hl_database_run(db, HL_SQL_IDEM_PURGE);
     return err ? err : next_due(db, HL_SQL_IDEM_OLDEST, 0, due_ms);
 }
@@ -174,9 +174,9 @@ static enum hl_err purge_keys(struct hl_database *db, int64_t now_ms, unsigned m
 static enum hl_err purge_accounts(
     struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ACCOUNT_PURGE);
-    hl_sql_bind_int(&args, HL_SQL_P_UNTIL_MS, now_ms - HL_ACCOUNT_KEEP_MS);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX, max);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ACCOUNT_PURGE);
+    hl_sql_bind_int(args, HL_SQL_P_UNTIL_MS, now_ms - HL_ACCOUNT_KEEP_MS);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
     enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_PURGE);
     return err ? err : next_due(db, HL_SQL_ACCOUNT_OLDEST, HL_ACCOUNT_KEEP_MS, due_ms);
 }
@@ -186,9 +186,9 @@ static enum hl_err purge_tallies(
     struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TALLY_PURGE);
-    hl_sql_bind_int(&args, HL_SQL_P_BEFORE, (now_ms - db->retention_ms) / HL_TALLY_MINUTE_MS);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX, max);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TALLY_PURGE);
+    hl_sql_bind_int(args, HL_SQL_P_BEFORE, (now_ms - db->retention_ms) / HL_TALLY_MINUTE_MS);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
     enum hl_err err = hl_database_run(db, HL_SQL_TALLY_PURGE);
     db->now.wants_sweep |= !err && sqlite3_changes(db->db) > 0;
     if (!err)
@@ -292,8 +292,8 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
     }
     for (unsigned i = 0; i < max; i++) {
         struct hl_sql_row row;
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_AFTER);
-        hl_sql_bind_int(&args, HL_SQL_P_AFTER, db->now.swept_app);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_APP_AFTER);
+        hl_sql_bind_int(args, HL_SQL_P_AFTER, db->now.swept_app);
         enum hl_err err = hl_database_row(db, HL_SQL_APP_AFTER, &row);
         if (err) {
             db->now.swept_app = 0;
@@ -307,7 +307,7 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
         if (is_named)
             continue;
         args = hl_database_bind(db, HL_SQL_APP_DROP);
-        hl_sql_bind_int(&args, HL_SQL_P_APP_ID, db->now.swept_app);
+        hl_sql_bind_int(args, HL_SQL_P_APP_ID, db->now.swept_app);
         err = hl_database_run(db, HL_SQL_APP_DROP);
         db->app_id = 0;
         if (err)
@@ -390,8 +390,8 @@ enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int
 
 static enum hl_err strip(struct hl_database *db, const struct result *result)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, result->number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
@@ -502,8 +502,8 @@ static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
  * given up, until nothing else is left to give. */
 static enum hl_err shed_keys(struct hl_database *db)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_SHED);
-    hl_sql_bind_int(&args, HL_SQL_P_MAX, SHED_KEYS);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_IDEM_SHED);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, SHED_KEYS);
     enum hl_err err = hl_database_run(db, HL_SQL_IDEM_SHED);
     return err || sqlite3_changes(db->db) > 0 ? err : HL_ERR_NOT_FOUND;
 }

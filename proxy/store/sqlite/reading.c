@@ -64,14 +64,15 @@ void hl_reading_close(struct hl_reading *r)
 
 /* --- statements ----------------------------------------------------------------------------- */
 
-struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which)
+struct hl_sql_args *hl_reading_bind(struct hl_reading *r, enum hl_ask which)
 {
-    return hl_sql_args_begin(r->st[which], &hl_ask_statements[which], &r->unbound[which]);
+    hl_sql_args_begin(&r->args[which], r->st[which], &hl_ask_statements[which]);
+    return &r->args[which];
 }
 
 enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row)
 {
-    HL_ASSERT(r->unbound[which] == 0);
+    HL_ASSERT(r->args[which].unbound == 0);
     int rc = sqlite3_step(r->st[which]);
     *row = (struct hl_sql_row){.st = r->st[which]};
     if (rc == SQLITE_ROW)

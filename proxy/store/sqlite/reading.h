@@ -13,7 +13,7 @@ struct hl_reading {
     sqlite3 *db;
     bool is_shared; /* the writing one */
     sqlite3_stmt *st[HL_ASK_COUNT];
-    uint16_t unbound[HL_ASK_COUNT]; /* parameters of each that are to be bound before it runs */
+    struct hl_sql_args args[HL_ASK_COUNT]; /* of each, since it was bound last */
     struct hl_sealer sealer;
     const char *data_dir; /* borrowed: of bodies in files */
 };
@@ -28,7 +28,7 @@ HL_MUST_CHECK enum hl_err hl_reading_share(
 void hl_reading_close(struct hl_reading *r);
 
 /* The statement, whose parameters are to be bound. */
-struct hl_sql_args hl_reading_bind(struct hl_reading *r, enum hl_ask which);
+struct hl_sql_args *hl_reading_bind(struct hl_reading *r, enum hl_ask which);
 /* Its next row: OK, or NOT_FOUND and the statement is reset. After OK: hl_reading_done. */
 HL_MUST_CHECK enum hl_err hl_reading_row(
     struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);

@@ -25,8 +25,8 @@
 static enum hl_err requeue(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_REQUEUE);
     struct hl_attempt_entry interrupted = {.attempt = run->attempt,
         .started_ms = run->started_ms,
@@ -77,8 +77,8 @@ static enum hl_err release_runs(struct hl_database *db)
     enum hl_err err = HL_OK;
     while (!err) {
         struct hl_sql_row row;
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_ORPHANED);
-        hl_sql_bind_int(&args, HL_SQL_P_AFTER, run.number);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_ORPHANED);
+        hl_sql_bind_int(args, HL_SQL_P_AFTER, run.number);
         err = hl_database_row(db, HL_SQL_RUN_ORPHANED, &row);
         if (err)
             break;
@@ -120,9 +120,9 @@ static enum hl_err end_lost(
     HL_LOG(ERROR, "store: a run has lost its request; it ends as interrupted",
         HL_LOG_ID("run_id", run_id));
     run->number = db->next_number++;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_RENUMBER);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, run->number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_RENUMBER);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_RENUMBER);
     return err ? err : release_run(db, run_id, run);
 }
@@ -134,8 +134,8 @@ static enum hl_err end_lost_runs(struct hl_database *db)
     while (!err) {
         struct hl_stored_run run = {0};
         struct hl_sql_row row;
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOST);
-        hl_sql_bind_id(&args, HL_SQL_P_AFTER, &run_id);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_LOST);
+        hl_sql_bind_id(args, HL_SQL_P_AFTER, &run_id);
         err = hl_database_row(db, HL_SQL_RUN_LOST, &row);
         if (err)
             break;
@@ -174,21 +174,21 @@ struct orphan {
 static enum hl_err release_delivery(struct hl_database *db, const struct orphan *orphan)
 {
     int64_t now_ms = hl_clock_wall_ms();
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_ATTEMPT_LOSE);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &orphan->id);
-    hl_sql_bind_int(&args, HL_SQL_P_ROUND, orphan->round);
-    hl_sql_bind_int(&args, HL_SQL_P_N, orphan->n);
-    hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_LOSE);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &orphan->id);
+    hl_sql_bind_int(args, HL_SQL_P_ROUND, orphan->round);
+    hl_sql_bind_int(args, HL_SQL_P_N, orphan->n);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_LOSE);
     if (err)
         return err;
     enum hl_sql how =
         orphan->n < orphan->max_attempts ? HL_SQL_DELIVERY_UNLEASE : HL_SQL_DELIVERY_END;
     args = hl_database_bind(db, how);
-    hl_sql_bind_id(&args, HL_SQL_P_DELIVERY_ID, &orphan->id);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &orphan->id);
     if (how == HL_SQL_DELIVERY_END) {
-        hl_sql_bind_int(&args, HL_SQL_P_STATE, HL_DELIVERY_DEAD);
-        hl_sql_bind_int(&args, HL_SQL_P_NOW_MS, now_ms);
+        hl_sql_bind_int(args, HL_SQL_P_STATE, HL_DELIVERY_DEAD);
+        hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
         db->base.backlog->lanes.now.dead++;
     }
     return hl_database_run(db, how);
@@ -201,9 +201,9 @@ static enum hl_err release_deliveries(struct hl_database *db)
     enum hl_err err = HL_OK;
     while (!err) {
         struct hl_sql_row row;
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_DELIVERY_ORPHANED);
-        hl_sql_bind_int(&args, HL_SQL_P_APP_ID, orphan.app_id);
-        hl_sql_bind_id(&args, HL_SQL_P_AFTER, &orphan.id);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ORPHANED);
+        hl_sql_bind_int(args, HL_SQL_P_APP_ID, orphan.app_id);
+        hl_sql_bind_id(args, HL_SQL_P_AFTER, &orphan.id);
         err = hl_database_row(db, HL_SQL_DELIVERY_ORPHANED, &row);
         if (err)
             break;
@@ -268,8 +268,8 @@ static enum hl_err load_failing(struct hl_database *db)
 {
     struct hl_sql_row row;
     struct hl_backlog *backlog = db->base.backlog;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FAILING_TRIM);
-    hl_sql_bind_int(&args, HL_SQL_P_BEFORE_MS, hl_clock_wall_ms() - db->retention_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_FAILING_TRIM);
+    hl_sql_bind_int(args, HL_SQL_P_BEFORE_MS, hl_clock_wall_ms() - db->retention_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_FAILING_TRIM);
     hl_backlog_begin(backlog);
     while (!err && !(err = hl_database_row(db, HL_SQL_FAILING_EACH, &row))) {

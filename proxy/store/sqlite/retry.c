@@ -13,9 +13,9 @@ enum hl_err hl_retry_note(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_attempt_entry *ended)
 {
     char room[HL_ATTEMPT_ENTRY_MAX];
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_NOTE);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_text(&args, HL_SQL_P_ENTRY, hl_attempt_entry_write(ended, room));
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_NOTE);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_text(args, HL_SQL_P_ENTRY, hl_attempt_entry_write(ended, room));
     return hl_database_run(db, HL_SQL_RUN_NOTE);
 }
 
@@ -23,17 +23,17 @@ enum hl_err hl_retry_put_off(
     struct hl_database *db, const struct hl_stored_run *run, const struct hl_release *r)
 {
     const struct hl_id *run_id = &r->claimed->run_id;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_REQUEUE);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_REQUEUE);
     if (!err)
         err = hl_retry_note(db, run_id, &r->ended);
     if (err)
         return err;
     args = hl_database_bind(db, HL_SQL_RETRY_ADD);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, run->number);
-    hl_sql_bind_int(&args, HL_SQL_P_DUE_MS, r->due_ms);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
+    hl_sql_bind_int(args, HL_SQL_P_DUE_MS, r->due_ms);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
     hl_backlog_put_off(db->base.backlog, &run->place, r->due_ms);
     return hl_database_run(db, HL_SQL_RETRY_ADD);
 }
@@ -45,8 +45,8 @@ enum hl_err hl_retry_drop(
     *was_waiting = false;
     if (db->base.backlog->now.waiting_runs == 0)
         return HL_OK;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RETRY_END);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, run->number);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RETRY_END);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
     enum hl_err err = hl_database_row(db, HL_SQL_RETRY_END, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;

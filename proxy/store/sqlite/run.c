@@ -27,10 +27,10 @@ static enum hl_err check_key(
     struct hl_database *db, int64_t app_id, const struct hl_accept *a, struct hl_id *existing)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_FIND);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
-    hl_sql_bind_blob(&args, HL_SQL_P_SUBJECT, a->subject);
-    hl_sql_bind_blob(&args, HL_SQL_P_KEY, a->idempotency_key);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_IDEM_FIND);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, app_id);
+    hl_sql_bind_blob(args, HL_SQL_P_SUBJECT, a->subject);
+    hl_sql_bind_blob(args, HL_SQL_P_KEY, a->idempotency_key);
     enum hl_err err = hl_database_row(db, HL_SQL_IDEM_FIND, &row);
     if (err)
         return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -49,14 +49,14 @@ static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct 
 {
     if (a->idempotency_key.n == 0)
         return HL_OK;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_IDEM_PUT);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
-    hl_sql_bind_blob(&args, HL_SQL_P_SUBJECT, a->subject);
-    hl_sql_bind_blob(&args, HL_SQL_P_KEY, a->idempotency_key);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_blob(&args, HL_SQL_P_FINGERPRINT,
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_IDEM_PUT);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, app_id);
+    hl_sql_bind_blob(args, HL_SQL_P_SUBJECT, a->subject);
+    hl_sql_bind_blob(args, HL_SQL_P_KEY, a->idempotency_key);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
+    hl_sql_bind_blob(args, HL_SQL_P_FINGERPRINT,
         (struct hl_str){(const char *)a->fingerprint, sizeof(a->fingerprint)});
-    hl_sql_bind_int(&args, HL_SQL_P_EXPIRES_MS, a->created_ms + db->idem_ms);
+    hl_sql_bind_int(args, HL_SQL_P_EXPIRES_MS, a->created_ms + db->idem_ms);
     return hl_database_run(db, HL_SQL_IDEM_PUT);
 }
 
@@ -120,8 +120,8 @@ enum hl_err hl_stored_run_find(
     enum hl_err err = hl_ended_write(db);
     if (err)
         return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_FIND);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_FIND);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
     err = hl_database_row(db, HL_SQL_RUN_FIND, &row);
     if (err)
         return err;
@@ -147,9 +147,9 @@ static enum hl_err add_log(struct hl_database *db, const struct hl_id *run_id, s
     enum hl_err err = hl_ended_write(db);
     if (err)
         return err;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
-    hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_blob(&args, HL_SQL_P_LINES, lines);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    hl_sql_bind_blob(args, HL_SQL_P_LINES, lines);
     return hl_database_run(db, HL_SQL_RUN_LOG_ADD);
 }
 
@@ -178,8 +178,8 @@ static enum hl_err check_app(struct hl_database *db, int64_t app_id, const struc
     struct hl_sql_row row;
     if (!ref->project[0] && !ref->app[0])
         return HL_OK;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_APP_NAMES);
-    hl_sql_bind_int(&args, HL_SQL_P_APP_ID, app_id);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_APP_NAMES);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, app_id);
     enum hl_err err = hl_database_row(db, HL_SQL_APP_NAMES, &row);
     if (err)
         return err;
@@ -215,8 +215,8 @@ enum hl_err hl_stored_run_cancel(
     if (run.state == HL_RUN_RUNNING) {
         *is_running = true;
         hl_running_drop(db, run_id); /* its end looks at the row, which knows of the wish */
-        struct hl_sql_args args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
-        hl_sql_bind_id(&args, HL_SQL_P_RUN_ID, run_id);
+        struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
+        hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
         return hl_database_end(db, hl_database_run(db, HL_SQL_RUN_WISH_CANCEL));
     }
     struct hl_outcome outcome = {

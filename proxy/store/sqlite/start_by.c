@@ -12,9 +12,9 @@
 
 enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t steady_ms)
 {
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_START_BY);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
-    hl_sql_bind_time(&args, HL_SQL_P_START_BY_MS, steady_ms);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_START_BY);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
+    hl_sql_bind_time(args, HL_SQL_P_START_BY_MS, steady_ms);
     hl_backlog_note_start_by(db->base.backlog, steady_ms);
     return hl_database_run(db, HL_SQL_TICKET_START_BY);
 }

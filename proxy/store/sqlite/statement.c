@@ -55,40 +55,46 @@ enum hl_err hl_sql_err(sqlite3 *db, int rc)
 
 /* --- parameters ----------------------------------------------------------------------------- */
 
-struct hl_sql_args hl_sql_args_begin(
-    sqlite3_stmt *st, const struct hl_statement *statement, uint16_t *unbound)
+void hl_sql_args_begin(
+    struct hl_sql_args *args, sqlite3_stmt *st, const struct hl_statement *statement)
 {
-    if (unbound)
-        *unbound = (uint16_t)(statement->n_params * statement->n_rows);
-    return (struct hl_sql_args){.st = st, .statement = statement, .unbound = unbound};
+    args->st = st;
+    args->statement = statement;
+    args->next = statement->params;
+    args->before = 0;
+    args->unbound = (int)(statement->n_params * statement->n_rows);
 }
 
 struct hl_sql_args *hl_sql_args_row(struct hl_sql_args *args, size_t row)
 {
-    args->before = row * args->statement->n_params;
-    args->at = 0;
+    args->before = (int)(row * args->statement->n_params);
+    args->next = args->statement->params;
     return args;
+}
+
+static const uint8_t *find(const struct hl_sql_args *args, unsigned param)
+{
+    const uint8_t *at = args->statement->params;
+    while (*at != param && *at != HL_STATEMENT_END)
+        at++;
+    return at;
 }
 
 bool hl_sql_takes(const struct hl_sql_args *args, unsigned param)
 {
-    return args->statement->n_params > 0 &&
-           memchr(args->statement->params, (int)param, args->statement->n_params) != NULL;
+    return *find(args, param) == param;
 }
 
 /* Its number in the library. */
-static int number_of(struct hl_sql_args *args, unsigned param)
+static inline int number_of(struct hl_sql_args *args, unsigned param)
 {
-    const struct hl_statement *statement = args->statement;
-    size_t at = args->at;
-    if (at == statement->n_params || statement->params[at] != param)
-        for (at = 0; at < statement->n_params && statement->params[at] != param;)
-            at++;
-    HL_ASSERT(at < statement->n_params); /* a parameter of another statement */
-    args->at = at + 1;
-    if (args->unbound)
-        --*args->unbound;
-    return (int)(args->before + args->at);
+    const uint8_t *at = args->next;
+    if (*at != param)
+        at = find(args, param);
+    HL_ASSERT(*at == param); /* not one of another statement */
+    args->next = at + 1;
+    args->unbound--;
+    return args->before + (int)(at - args->statement->params) + 1;
 }
 
 void hl_sql_bind_int(struct hl_sql_args *args, unsigned param, int64_t v)

@@ -33,12 +33,12 @@ enum hl_err hl_sql_err(sqlite3 *db, int rc);
 struct hl_sql_args {
     sqlite3_stmt *st;
     const struct hl_statement *statement;
-    uint16_t *unbound; /* how many are to be bound yet; NULL: nobody wants to know */
-    size_t at;         /* where the next one is looked for */
-    size_t before;     /* how many there are in the rows before this one */
+    const uint8_t *next; /* of its parameters, where the next one is looked for */
+    int before;          /* how many there are in the rows before this one */
+    int unbound;         /* how many are to be bound yet */
 };
-struct hl_sql_args hl_sql_args_begin(
-    sqlite3_stmt *st, const struct hl_statement *statement, uint16_t *unbound);
+void hl_sql_args_begin(
+    struct hl_sql_args *args, sqlite3_stmt *st, const struct hl_statement *statement);
 /* Of a statement of many rows: what follows is bound to that one. */
 struct hl_sql_args *hl_sql_args_row(struct hl_sql_args *args, size_t row);
 /* Whether the statement has it: of several that are much the same not each has all. */

@@ -89,10 +89,10 @@ static enum hl_err is_known(struct hl_database *db, const struct hl_id *file, bo
     struct hl_sql_row row;
     struct hl_id first, last;
     hl_body_file_stream_runs(file, &first, &last);
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
-    hl_sql_bind_id(&args, HL_SQL_P_FILE, file);
-    hl_sql_bind_id(&args, HL_SQL_P_FIRST, &first);
-    hl_sql_bind_id(&args, HL_SQL_P_LAST, &last);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_FILE_KNOWN);
+    hl_sql_bind_id(args, HL_SQL_P_FILE, file);
+    hl_sql_bind_id(args, HL_SQL_P_FIRST, &first);
+    hl_sql_bind_id(args, HL_SQL_P_LAST, &last);
     enum hl_err err = hl_database_row(db, HL_SQL_FILE_KNOWN, &row);
     if (err)
         return err;

@@ -9,12 +9,12 @@
 static enum hl_err change(
     struct hl_database *db, enum hl_sql how, int64_t number, const struct hl_queue_place *place)
 {
-    struct hl_sql_args args = hl_database_bind(db, how);
-    hl_sql_bind_int(&args, HL_SQL_P_CLASS, place->class);
+    struct hl_sql_args *args = hl_database_bind(db, how);
+    hl_sql_bind_int(args, HL_SQL_P_CLASS, place->class);
     if (how == HL_SQL_TURN_ADD)
-        hl_sql_bind_int(&args, HL_SQL_P_SUBJECT, (int64_t)place->subject);
-    hl_sql_bind_int(&args, HL_SQL_P_TURN, place->turn);
-    hl_sql_bind_int(&args, HL_SQL_P_NUMBER, number);
+        hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)place->subject);
+    hl_sql_bind_int(args, HL_SQL_P_TURN, place->turn);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
     return hl_database_run(db, how);
 }
 

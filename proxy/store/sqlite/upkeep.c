@@ -262,8 +262,8 @@ static int64_t ask_time(struct hl_database *db, enum hl_sql which)
 static int64_t ask_oldest(struct hl_database *db)
 {
     struct hl_sql_row row;
-    struct hl_sql_args args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
-    hl_sql_bind_int(&args, HL_SQL_P_FROM, db->now.oldest_queued);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_OLDEST);
+    hl_sql_bind_int(args, HL_SQL_P_FROM, db->now.oldest_queued);
     if (hl_database_row(db, HL_SQL_TICKET_OLDEST, &row) != HL_OK)
         return 0;
     int64_t ms = hl_sql_int(&row);

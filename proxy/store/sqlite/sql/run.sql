@@ -69,7 +69,7 @@ DELETE FROM idem WHERE (app_id, subject, key) IN (
 -- rows: {HL_SQL_MANY}
 INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, started_ms, attempt, epoch,
     number, method, path, request_size, priority, turn, turn_subject, max_attempts, identity, rerun_of)
-VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :created_ms, :started_ms, :attempt, :epoch,
+VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :created_ms, :started_ms, :has_begun, :has_begun,
     :number, :method, :path, :request_size, :class, :turn, :subject, :max_attempts, :identity, :rerun_of);
 
 -- name: RUN_FIND
