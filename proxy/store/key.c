@@ -1,5 +1,5 @@
-/* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which the
- * store's thread calls once for each webhook, hl_key_sign_relay and hl_key_derive. The raw key is wiped as soon as
+/* key.c - reads or makes the data key, and derives from it. At start, except hl_key_lane, which workers and the
+ * store's thread call for each webhook, hl_key_sign_relay and hl_key_derive. The raw key is wiped as soon as
  * the derived ones are there. */
 #include "store/key.h"
 
@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "http/byte.h"
 #include "http/url.h"
+#include "http/writer.h"
 #include "store/path.h"
 
 #define SHA256_BLOCK 64
@@ -207,23 +208,60 @@ void hl_key_derive(
     hmac(key->salted, (struct hl_str){(const char *)salt, n}, out);
 }
 
+#define LANE_NAME_MAX  64 /* a longer one is hashed each time */
+#define LANES_RECALLED 16
+
+/* A destination's lane is asked for three times a call, by two threads, and an HMAC costs four blocks of SHA-256. So each
+ * thread remembers a few; under which key, too. */
+struct recalled_lane {
+    uint8_t key[HL_KEY_SIZE];
+    uint64_t lane;
+    size_t n; /* 0: none */
+    char name[LANE_NAME_MAX];
+};
+static _Thread_local struct recalled_lane recalled[LANES_RECALLED];
+
+static uint64_t hash_lane(const struct hl_key *key, struct hl_str name)
+{
+    uint8_t digest[HL_KEY_SIZE];
+    uint64_t lane;
+    hmac(key->lane, name, digest);
+    memcpy(&lane, digest, sizeof(lane));
+    return lane;
+}
+
+static uint64_t recall_lane(const struct hl_key *key, struct hl_str name)
+{
+    struct recalled_lane *place = &recalled[hl_key_subject(key, name) % LANES_RECALLED];
+    bool is_there = place->n == name.n && memcmp(place->name, name.p, name.n) == 0 &&
+                    memcmp(place->key, key->lane, sizeof(place->key)) == 0;
+    if (!is_there) {
+        place->lane = hash_lane(key, name);
+        place->n = name.n;
+        memcpy(place->name, name.p, name.n);
+        memcpy(place->key, key->lane, sizeof(place->key));
+    }
+    return place->lane;
+}
+
 uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)
 {
     char name[2300];
     struct hl_url url;
     size_t n = text.n < sizeof(name) ? text.n : sizeof(name);
     if (hl_url_parse(text, &url) && url.host.n < sizeof(name) - 16) {
-        n = (size_t)snprintf(name, sizeof(name), "%d:%u:", url.is_https, url.port);
+        struct hl_writer w = hl_writer_on(name, sizeof(name));
+        hl_write(&w, url.is_https ? "1:" : "0:", 2);
+        hl_write_u64(&w, url.port);
+        HL_WRITE(&w, ":");
+        n = hl_writer_end(&w);
         for (size_t i = 0; i < url.host.n; i++)
             name[n++] = (char)tolower((unsigned char)url.host.p[i]);
     } else {
         memcpy(name, text.p, n);
     }
-    uint8_t digest[HL_KEY_SIZE];
-    uint64_t lane;
-    hmac(key->lane, (struct hl_str){name, n}, digest);
-    memcpy(&lane, digest, sizeof(lane));
-    return lane;
+    struct hl_str whole = {name, n};
+    return n > 0 && n <= LANE_NAME_MAX ? recall_lane(key, whole) : hash_lane(key, whole);
 }
 
 uint64_t hl_key_subject(const struct hl_key *key, struct hl_str identity)

@@ -201,6 +201,29 @@ Test(key, lanes_are_scheme_host_and_port)
     }
 }
 
+/* Of more destinations, short and long, than a thread remembers, under two keys that take turns. */
+Test(key, lanes_stay_the_same_whatever_else_was_asked)
+{
+    uint64_t first[2][64];
+    struct hl_key keys[2];
+    hl_key_random(&keys[0]);
+    hl_key_random(&keys[1]);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 64; i++) {
+            char url[128];
+            snprintf(url, sizeof(url), "https://%0*d.example/%d", i < 32 ? 3 : 60, i, round);
+            for (int k = 0; k < 2; k++) {
+                uint64_t lane = hl_key_lane(&keys[k], hl_str_from(url));
+                if (round == 0)
+                    first[k][i] = lane;
+                cr_assert_eq(lane, first[k][i], "%s", url);
+                cr_assert(i == 0 || lane != first[k][i - 1], "%s", url);
+            }
+            cr_assert_neq(first[0][i], first[1][i], "%s", url);
+        }
+    }
+}
+
 Test(key, file_holds_hex_or_raw_bytes)
 {
     static const struct {
