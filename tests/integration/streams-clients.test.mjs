@@ -15,7 +15,7 @@ import { link } from './lib/link.mjs';
 import { DEBIAN } from './lib/python.mjs';
 import { RUN } from './lib/stage.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
-import { STORES, events, streamStage } from './lib/streams.mjs';
+import { STORES, events, sharedStreams, streamStage } from './lib/streams.mjs';
 import { until } from './lib/until.mjs';
 
 /** An EventSource that keeps what it gets: `got` has each event’s data and id. */
@@ -33,7 +33,7 @@ const upTo = (n) => Array.from({ length: n }, (_, i) => [`${i + 1}`, `${i + 1}`]
 
 for (const [name, env] of Object.entries(STORES))
     test(`an EventSource that is cut again and again goes on by itself, and stops at the end: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const cable = await link(t, all.sidecar.url);
         const id = await all.begin();
         const inside = await all.script.call();
@@ -94,7 +94,7 @@ test('an EventSource that is given a run’s id before the run begins sees all o
 });
 
 test('with undici a call goes on elsewhere: the id of the last event and the run’s are all it takes', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const call = await Promise.all([
         undiciRequest(all.sidecar.url + RUN, { method: 'POST', body: '{}' }),
         all.script.call().then((inside) => inside.begin()),
@@ -132,7 +132,7 @@ const WORDS = 'To be cut off in the middle of a sentence is no reason to begin i
 const openai = (base) => new OpenAI({ baseURL: new URL('/v4/p/a', base).href, apiKey: 'none', maxRetries: 0, fetch });
 
 test('the openai client’s streamed completion is cut, and goes on with the same classes', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const cable = await link(t, all.sidecar.url);
     const asked = openai(cable.url).chat.completions.create({ model: 'm', stream: true, messages: [{ role: 'user', content: '?' }] }).withResponse();
     const inside = await all.script.call();
@@ -213,7 +213,7 @@ print(json.dumps({"state": connection.getresponse().getheader("X-Run-State")}), 
 `;
 
 test('Python’s own library follows a run, leaves it and comes back until there is nothing more', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await all.begin();
     const inside = await all.script.call();
     await inside.begin();

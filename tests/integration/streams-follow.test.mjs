@@ -8,7 +8,7 @@ import { filesBelow } from './lib/files.mjs';
 import { connect } from './lib/raw.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
 import { RUN } from './lib/stage.mjs';
-import { STORES, events, runPath, streamStage, withIds } from './lib/streams.mjs';
+import { STORES, events, runPath, sharedStreams, streamStage, withIds } from './lib/streams.mjs';
 import { jwks, makeKey, makeSecret, sign } from './lib/tokens.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 import { gate, sleep, until, within } from './lib/until.mjs';
@@ -64,7 +64,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`each event reaches every follower before the next one is sent, whenever he came: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const { id, inside } = await running(all, '');
         const followers = [];
         for (let n = 1; n <= 12; n++) {
@@ -79,7 +79,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`of an ended run all is there at once: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const id = await finished(all, events(1, 5));
         const follower = await all.follow(id);
         assert.deepEqual([follower.status, follower.state], [200, 'success']);
@@ -89,7 +89,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`an ended run with nothing more to send is 204, which stops an EventSource: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const whole = await finished(all, events(1, 3));
         const unfinished = await finished(all, `${events(1, 3)}: no event\n\ndata: unfinished\n`);
         const none = await finished(all, '');
@@ -128,7 +128,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`who follows a run that is cancelled, or breaks, has what came of it, and the end: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         for (const [how, state] of [['cancel', 'cancelled'], ['reset', 'failure']]) {
             const { id, inside } = await running(all, events(1, 2));
             const follower = await all.follow(id);
@@ -143,7 +143,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`a response that is no event stream is 409, and says where it is: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const id = await all.begin();
         const inside = await all.script.call();
         const follower = await all.follow(id);
@@ -184,7 +184,7 @@ const NAMED = 'id: a\ndata: 1\n\ndata: 2\n\nid: b\ndata: 3\n\nid: a\ndata: 4\n\n
 
 for (const [name, env] of Object.entries(STORES))
     test(`a follower begins after the first event with the id that he names: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const ended = await finished(all, NAMED);
         const live = await running(all, NAMED);
         await (await all.follow(live.id)).events(6);
@@ -206,7 +206,7 @@ for (const [name, env] of Object.entries(STORES))
     });
 
 test('an ordinal beyond a running stream waits, and begins with the next event', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     for (const [i, lastEventId] of ['2', '7', '18446744073709551616', '9'.repeat(900)].entries()) {
         const { id, inside } = await running(all, events(1, 2), i);
         await (await all.follow(id)).events(2);
@@ -237,7 +237,7 @@ test('before the first event a number waits for it, and a name is not known', as
 });
 
 test('the id may stand in the query, and the field wins over it', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await finished(all, NAMED.replaceAll('id: b', 'id: b c/é?'.replace('é', '\xc3\xa9')));
     const data = async (options) => {
         const follower = await all.follow(id, options);
@@ -283,7 +283,7 @@ test('what cannot be used is 400 and says what', async (t) => {
 });
 
 test('another method is 405, a run that nobody knows 404', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await finished(all, events(1, 1));
     for (const method of ['POST', 'PUT', 'DELETE']) {
         const answer = await rest(all.sidecar)(method, eventsPath(id));
@@ -303,7 +303,7 @@ test('another method is 405, a run that nobody knows 404', async (t) => {
 /* ---- who, and where ---- */
 
 test('each listener has it: run, admin, control socket; each path, too', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const ended = await finished(all, events(1, 4));
     const live = await running(all, events(1, 2));
     const wheres = [{ port: all.sidecar.port }, { port: all.sidecar.adminPort }, { path: join(all.sidecar.dataDir, 'control.sock') }];
@@ -338,7 +338,7 @@ for (const [listener, where] of Object.entries({
     control: ({ dataDir }) => ({ path: join(dataDir, 'control.sock') }),
 }))
     test(`a follower of HTTP/1.0 has the stream until the connection is closed, one with HEAD the head alone: ${listener}`, async (t) => {
-        const all = await streamStage(t);
+        const all = await sharedStreams(t);
         const { id, inside } = await running(all, events(1, 2));
         const old = await connect(t, where(all.sidecar));
         await old.send(`GET ${eventsPath(id)} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n`);
@@ -458,7 +458,7 @@ test('a byte order mark is one, whatever went out before it', async (t) => {
 
 for (const [name, env] of Object.entries(STORES))
     test(`long streams and events of a MiB come whole, from any place on, while they go on and after: ${name}`, { limit: 120_000 }, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const big = `data: ${'x'.repeat(1 << 20)}\n\n`;
         const parts = [events(1, 20_000), big, big, events(20_003, 40_000)];
         const { id, inside } = await running(all, '');
@@ -490,7 +490,7 @@ for (const [name, env] of Object.entries(STORES))
 
 for (const [name, env] of Object.entries(STORES))
     test(`who reads a byte now and then slows neither the app nor another follower: ${name}`, { limit: 120_000 }, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const { id, inside } = await running(all, '');
         const slow = await all.follow(id, { isLazy: true });
         slow.client.socket.pause();
@@ -558,7 +558,7 @@ test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who re
 });
 
 test('an id with blanks at its ends is found by what a client’s field says of it', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await finished(all, 'id:  a \ndata: 1\n\nid: b c \ndata: 2\n\ndata: 3\n\n');
     for (const [lastEventId, first] of [[' a ', '2'], ['a', '2'], ['b c ', '3'], ['b c', '3']]) {
         for (const follower of [await all.follow(id, { lastEventId }), await all.follow(id, { query: { last_event_id: lastEventId } })]) {

@@ -4,7 +4,7 @@ import { test } from './lib/case.mjs';
 import { request } from './lib/raw.mjs';
 import { rest } from './lib/rest.mjs';
 import { RUN } from './lib/stage.mjs';
-import { STORES, events, runPath, streamStage, withIds } from './lib/streams.mjs';
+import { STORES, events, runPath, sharedStreams, streamStage, withIds } from './lib/streams.mjs';
 import { sleep, until } from './lib/until.mjs';
 
 const PROGRESS = { query: { progress: 'true' } };
@@ -17,7 +17,7 @@ const types = (follower) => follower.reader.events.map(({ type }) => type);
 
 for (const [name, env] of Object.entries(STORES)) {
     test(`what the app says of its progress is on the run’s record, after its end too: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         for (const isAsync of [true, false]) {
             const n = all.script.calls.length;
             const caller = isAsync ? null : await all.callStream();
@@ -42,7 +42,7 @@ for (const [name, env] of Object.entries(STORES)) {
     });
 
     test(`followers hear of it when they ask for it, and of the run’s end; neither has an id: ${name}`, async (t) => {
-        const all = await streamStage(t, { env });
+        const all = await sharedStreams(t, { env });
         const id = await all.begin();
         const inside = await all.script.call();
         const [told, plain, no] = [await all.follow(id, PROGRESS), await all.follow(id), await all.follow(id, { query: { progress: 'false' } })];
@@ -94,7 +94,7 @@ for (const [name, env] of Object.entries(STORES)) {
 }
 
 test('the caller never sees it; other interim responses pass', async (t) => {
-    const { script, connect } = await streamStage(t);
+    const { script, connect } = await sharedStreams(t);
     const client = await connect();
     await client.send(request('POST', RUN, {}, '{}'));
     const inside = await script.call();
@@ -110,7 +110,7 @@ test('the caller never sees it; other interim responses pass', async (t) => {
 });
 
 test('what is no JSON, or longer than 1 KiB, is not taken', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await all.begin();
     const inside = await all.script.call();
     const follower = await all.follow(id, PROGRESS);
@@ -129,7 +129,7 @@ test('what is no JSON, or longer than 1 KiB, is not taken', async (t) => {
 });
 
 test('followers hear of it twice a second at most, and of the last one', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await all.begin();
     const inside = await all.script.call();
     const follower = await all.follow(id, PROGRESS);
@@ -147,7 +147,7 @@ test('followers hear of it twice a second at most, and of the last one', async (
 });
 
 test('it stands between events, never inside one', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await all.begin();
     const inside = await all.script.call();
     await inside.begin();
@@ -169,7 +169,7 @@ for (const [name, unfinished] of Object.entries({
     'a long event': `data: ${'x'.repeat(300_000)}\ndata: unfinished\n`,
 }))
     test(`behind a stream that stops inside ${name} the run’s end is said, and nothing of that event`, async (t) => {
-        const all = await streamStage(t);
+        const all = await sharedStreams(t);
         const id = await all.begin();
         const inside = await all.script.call();
         await inside.begin();
@@ -216,7 +216,7 @@ test('a stream whose lines end with CR has heartbeats, and the run’s end is sa
 });
 
 test('a run that is asked for through any listener shows it', async (t) => {
-    const all = await streamStage(t);
+    const all = await sharedStreams(t);
     const id = await all.begin();
     const inside = await all.script.call();
     await hint(inside, '{"done":0.5}');

@@ -8,7 +8,7 @@ import { filesBelow } from './lib/files.mjs';
 import { request } from './lib/raw.mjs';
 import { RECORDING } from './lib/recording.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
-import { STORES, events, runPath, streamStage, withIds } from './lib/streams.mjs';
+import { STORES, events, runPath, sharedStreams, streamStage, withIds } from './lib/streams.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
 import { until } from './lib/until.mjs';
 
@@ -34,7 +34,7 @@ const bodies = async (sidecar) =>
 for (const [name, env] of Object.entries(STORES))
     for (const size of [1, 7, 100_000])
         test(`nothing but the ids is added, for callers and followers; result and webhook are the app’s bytes: pieces of ${size}, ${name}`, async (t) => {
-            const { script, callStream, follow, ask, ended, receiver } = await streamStage(t, { env });
+            const { script, callStream, follow, ask, ended, receiver } = await sharedStreams(t, { env });
             const caller = await callStream({ path: `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}` });
             const inside = await script.call();
             await inside.begin();
@@ -71,7 +71,7 @@ test('a kept stream goes out chunked, without the app’s Content-Length, and is
 });
 
 test('a caller of HTTP/1.0 has a kept stream until his connection is closed', async (t) => {
-    const { script, connect: open, follow } = await streamStage(t);
+    const { script, connect: open, follow } = await sharedStreams(t);
     const client = await open();
     await client.send(`POST ${RUN} HTTP/1.0\r\nHost: h\r\nContent-Length: 0\r\n\r\n`);
     const inside = await script.call();
@@ -117,7 +117,7 @@ for (const [what, [env, fields]] of Object.entries(UNKEPT))
     });
 
 test('what is not kept ends with its caller, what is kept goes on', async (t) => {
-    const { script, callStream, ended, ask, sidecar } = await streamStage(t);
+    const { script, callStream, ended, ask, sidecar } = await sharedStreams(t);
     const [left, kept] = [{ 'x-run-keep': 'false' }, {}].map((fields) => callStream({ fields }));
     const callers = [await left, await kept];
     const insides = [await script.call(0), await script.call(1)];
@@ -266,7 +266,7 @@ test('the answer to HEAD is not kept', async (t) => {
 
 for (const [name, env] of Object.entries(STORES))
     test(`a caller who leaves before the app’s head has his stream kept all the same: ${name}`, async (t) => {
-        const { script, callStream, follow, ended, receiver } = await streamStage(t, { env });
+        const { script, callStream, follow, ended, receiver } = await sharedStreams(t, { env });
         const caller = await callStream({ path: `${RUN}?webhookEndpoint=${encodeURIComponent(receiver.url())}` });
         const inside = await script.call();
         caller.close();
@@ -285,7 +285,7 @@ for (const [name, env] of Object.entries(STORES))
     });
 
 test('a caller who leaves before the head of what is no stream has his call cut', async (t) => {
-    const { script, callStream, follow, show } = await streamStage(t);
+    const { script, callStream, follow, show } = await sharedStreams(t);
     const caller = await callStream();
     const inside = await script.call();
     caller.close();
@@ -345,7 +345,7 @@ test('a caller who leaves before the head has the grace period’s bound, too', 
 });
 
 test('X-Run-Timeout holds with a caller and without', async (t) => {
-    const { script, callStream, follow, ended } = await streamStage(t);
+    const { script, callStream, follow, ended } = await sharedStreams(t);
     for (const [i, leaves] of [false, true].entries()) {
         const caller = await callStream({ fields: { 'x-run-timeout': '700ms' } });
         const inside = await script.call(i);

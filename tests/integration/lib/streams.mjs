@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Follower, SSE, followerOf } from './events.mjs';
 import { connect, request } from './raw.mjs';
 import { control } from './rest.mjs';
-import { RUN, stage } from './stage.mjs';
+import { RUN, shared, stage } from './stage.mjs';
 import { gate, until } from './until.mjs';
 
 export const STORES = { memory: { HOOKLINE_STORE: 'memory' }, sqlite: {} };
@@ -72,9 +72,14 @@ export class Script {
 }
 
 /** As stage(), with a Script for an app unless there is another, and what tests of streams need. */
-export async function streamStage(t, { env = {}, ...options } = {}) {
+export const streamStage = (t, options) => begin(stage, t, options);
+
+/** The same, as shared(). */
+export const sharedStreams = (t, options) => begin(shared, t, options);
+
+async function begin(kind, t, { env = {}, ...options } = {}) {
     const script = new Script();
-    const all = await stage(t, { app: script.app, env: { ...KEEP_ALL, ...env }, ...options });
+    const all = await kind(t, { app: script.app, env: { ...KEEP_ALL, ...env }, ...options });
     const ask = control({ dataDir: env.HOOKLINE_DATA_DIR ?? all.sidecar.dataDir });
     return {
         ...all,
