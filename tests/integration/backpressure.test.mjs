@@ -102,7 +102,7 @@ test('a teed or kept response does not grow memory with its size', async (t) => 
     assert.ok(most - before < BOUND, `RssAnon grew by ${(most - before) / MIB} MiB`);
 });
 
-test('heartbeats do not pile up for a caller that does not read', async (t) => {
+test('heartbeats do not pile up for a caller that does not read', { waits: true }, async (t) => {
     const { connect, sidecar } = await stage(t, {
         env: {
             HOOKLINE_WORKERS: '1',

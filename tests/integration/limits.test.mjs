@@ -141,7 +141,7 @@ async function readSlowly(client, isOver) {
     return received;
 }
 
-test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset, one that reads slowly is not', async (t) => {
+test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset, one that reads slowly is not', { waits: true }, async (t) => {
     const gone = new Set();
     const size = 24 << 20;
     const { connect, receiver } = await stage(t, {

@@ -34,7 +34,7 @@ async function probe(url) {
     return { status: response.status, text: await response.text() };
 }
 
-test('an app that is busy with a call stays ready, though its health path does not answer', async (t) => {
+test('an app that is busy with a call stays ready, though its health path does not answer', { waits: true }, async (t) => {
     const doors = gate();
     let isBusy = false;
     let unanswered = 0;
@@ -61,7 +61,7 @@ test('an app that is busy with a call stays ready, though its health path does n
     assert.equal((await pending).text, 'done');
 });
 
-test('two bad checks do not end readiness, three in a row do, one good one is enough', async (t) => {
+test('two bad checks do not end readiness, three in a row do, one good one is enough', { waits: true }, async (t) => {
     let answers = [200];
     let last;
     let bad = 0;

@@ -118,7 +118,7 @@ test('each replica exports what all have queued, and what it has itself', { limi
     await until('one is left', async () => (await a.sidecar.metric('hookline_replicas')) === 1);
 });
 
-test('the age of a snapshot that somebody holds is a figure', { limit: 90_000 }, async (t) => {
+test('the age of a snapshot that somebody holds is a figure', { waits: true, limit: 90_000 }, async (t) => {
     const all = await fleet(t);
     const a = await all.add('a');
     const age = () => a.sidecar.metric('hookline_postgres_oldest_xmin_age_seconds');

@@ -511,7 +511,7 @@ for (const [name, env] of Object.entries(STORES))
         assert.ok((await slow.rest()) === whole, 'and he still gets all of it');
     });
 
-test('HOOKLINE_WRITE_TIMEOUT: a follower who took nothing for a while, and then all, stays', { limit: 120_000 }, async (t) => {
+test('HOOKLINE_WRITE_TIMEOUT: a follower who took nothing for a while, and then all, stays', { waits: true, limit: 120_000 }, async (t) => {
     const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '3s', HOOKLINE_SSE_HEARTBEAT: '1s' } });
     const { id, inside } = await running(all, '');
     const on = (listener) => followerOf(t, { port: all.sidecar[listener] })(id, { headers: { Host: '127.0.0.1' } });
@@ -527,7 +527,7 @@ test('HOOKLINE_WRITE_TIMEOUT: a follower who took nothing for a while, and then 
     await Promise.all(followers.map((follower) => follower.rest()));
 });
 
-test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who reads slowly is not', { limit: 120_000 }, async (t) => {
+test('HOOKLINE_WRITE_TIMEOUT: a follower who takes nothing is let go, one who reads slowly is not', { waits: true, limit: 120_000 }, async (t) => {
     const on = async (listener) => {
         const all = await streamStage(t, { env: { HOOKLINE_WRITE_TIMEOUT: '3s', HOOKLINE_MAX_FOLLOWERS: '2' } });
         const id = await finished(all, `data: ${'x'.repeat(60 << 20)}\n\n`);

@@ -61,7 +61,7 @@ test('webhooks that wait when hookline is killed come at their time, as often as
     report(t, KILLS, await ledger.settle(control(sidecar)));
 });
 
-test('webhooks that wait when one of two replicas is killed come at their time, as often as they may, and none is lost', { limit: LIMIT }, async (t) => {
+test('webhooks that wait when one of two replicas is killed come at their time, as often as they may, and none is lost', { waits: true, limit: LIMIT }, async (t) => {
     t.diagnostic(`HOOKLINE_TEST_SEED=${seed}`);
     const random = generator(seed);
     const all = await fleet(t, { env: SETTINGS });

@@ -1,5 +1,5 @@
 // case.mjs - node:test's `test` with four additions: nothing hangs, a failed test shows what its sidecar logged, tests that
-// wait wait together, and what a file's tests share ends with the last of them.
+// wait wait beside the others, and what a file's tests share ends with the last of them.
 import { test as nodeTest } from './runner.mjs';
 import { atEnd } from './cleanup.mjs';
 import { within } from './until.mjs';
@@ -11,7 +11,7 @@ const REST = 5_000;
 const IS_FILTERED = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((option) => /--test-(name-pattern|only)/.test(option));
 
 const reports = new WeakMap();
-const early = []; // tests that wait together and have not begun
+const early = []; // tests that wait and have not begun
 const fileEnds = [];
 let waiting = 0; // tests that have not ended
 let watchdog;
@@ -27,7 +27,7 @@ export function onFailure(t, report) {
 
 /**
  * `options.limit`: ms after which the test has failed. `options.waits`: it waits much longer than it works; all tests of the
- * file that do begin with the first of them, and each is told of in its turn.
+ * file that do begin with the file, beside the others, and each is told of in its turn.
  */
 export function test(name, ...rest) {
     const body = rest.pop();
@@ -39,7 +39,7 @@ export function test(name, ...rest) {
     nodeTest(name, options, async (t) => {
         clearTimeout(watchdog);
         atEnd(t, endOfTest); // behind all that the test itself ends
-        if (own) for (const one of early.splice(0)) one.begin();
+        for (const one of early.splice(0)) one.begin();
         try {
             await (own ? own.end(t) : run(t));
         } catch (error) {
