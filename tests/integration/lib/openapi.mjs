@@ -3,8 +3,7 @@
 // member is a fault, so that the description never lags behind.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import Ajv from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
 
 export const FILE = new URL('../../../proxy/api/openapi.json', import.meta.url);
 export const description = JSON.parse(readFileSync(FILE));
@@ -12,10 +11,18 @@ export const description = JSON.parse(readFileSync(FILE));
 const PROBLEM = 'application/problem+json';
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
-const ajv = new Ajv({ strict: false, allErrors: true });
-addFormats(ajv);
-ajv.addSchema(closed(description), 'openapi');
+const require = createRequire(import.meta.url);
 const validators = new Map();
+let ajv;
+
+/** Made when something is judged first: it takes as long as all else that a file loads. */
+function judge() {
+    if (ajv) return ajv;
+    const { default: Ajv } = require('ajv/dist/2020.js');
+    ajv = new Ajv({ strict: false, allErrors: true });
+    require('ajv-formats').default(ajv);
+    return ajv.addSchema(closed(description), 'openapi');
+}
 
 /** A copy in which objects have the members that are named for them, and no others. */
 function closed(node) {
@@ -27,7 +34,7 @@ function closed(node) {
 
 /** What is wrong with a value that a schema of the description, by its JSON pointer, should fit: texts. */
 export function faultsOf(pointer, value) {
-    if (!validators.has(pointer)) validators.set(pointer, ajv.compile({ $ref: `openapi#${pointer}` }));
+    if (!validators.has(pointer)) validators.set(pointer, judge().compile({ $ref: `openapi#${pointer}` }));
     const validate = validators.get(pointer);
     return validate(value) ? [] : validate.errors.map((e) => `${e.instancePath} ${e.message} ${JSON.stringify(e.params)}`);
 }
