@@ -108,6 +108,11 @@ enum hl_err hl_json_write(json_t *value, struct hl_buf *out)
     return rc == 0 && !dump.err ? hl_buf_append(out, "\n", 1) : HL_ERR_NOMEM;
 }
 
+enum hl_refusal_cause hl_json_no_object(void)
+{
+    return hl_json_lacked_memory() ? HL_REFUSAL_NO_MEMORY : HL_REFUSAL_BODY_NO_OBJECT;
+}
+
 json_t *hl_json_read_object(struct hl_str text)
 {
     json_t *value = hl_json_load(text, JSON_REJECT_DUPLICATES, NULL);

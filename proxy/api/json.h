@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "http/refusal.h"
 
 struct hl_buf;
 struct hl_id;
@@ -40,7 +41,9 @@ bool hl_json_push(json_t *array, json_t *value);
 /* Takes `value` and appends it, compact, with a line's end. */
 HL_MUST_CHECK enum hl_err hl_json_write(json_t *value, struct hl_buf *out);
 
-/* An object without members twice. Its texts may hold NULs. NULL: it is none. */
+/* An object without members twice. Its texts may hold NULs. NULL: it is none, or there is no memory. */
 json_t *hl_json_read_object(struct hl_str text);
+/* Which of the two. */
+enum hl_refusal_cause hl_json_no_object(void);
 
 #endif

@@ -151,7 +151,7 @@ void hl_rest_add_account(struct hl_rest_call *call)
     json_t *body = hl_json_read_object(call->body);
     const char *member = NULL;
     enum hl_refusal_cause why =
-        body ? read_body(body, now_ms, &add->account, &member) : HL_REFUSAL_BODY_NO_OBJECT;
+        body ? read_body(body, now_ms, &add->account, &member) : hl_json_no_object();
     json_decref(body);
     if (!why && !hl_auth_issuer(hl_rest_parts(call)->auth))
         why = HL_REFUSAL_REST_STORE_FAILING;
@@ -222,8 +222,7 @@ void hl_rest_limit_account(struct hl_rest_call *call)
     }
     json_t *body = hl_json_read_object(call->body);
     const char *member = NULL;
-    enum hl_refusal_cause why =
-        body ? read_change(body, &l->change, &member) : HL_REFUSAL_BODY_NO_OBJECT;
+    enum hl_refusal_cause why = body ? read_change(body, &l->change, &member) : hl_json_no_object();
     if (why) {
         free(l);
         hl_rest_refuse_saying(call, why, member, NULL);

@@ -274,7 +274,7 @@ void hl_rest_redeliver_many(struct hl_rest_call *call)
 {
     json_t *body = hl_json_read_object(call->body);
     if (!body)
-        hl_rest_refuse(call, HL_REFUSAL_BODY_NO_OBJECT);
+        hl_rest_refuse(call, hl_json_no_object());
     else if (json_object_get(body, "delivery_ids"))
         redeliver_named(call, body);
     else

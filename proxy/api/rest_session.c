@@ -38,7 +38,7 @@ static bool read_role(struct hl_rest_call *call, enum hl_role *role)
     struct hl_str text = {json_string_value(said), json_string_length(said)};
     bool is_role = text.p && json_object_size(body) == 1 && hl_role_parse(text, role);
     if (!is_role)
-        hl_rest_refuse(call, body ? HL_REFUSAL_ACCOUNT_ROLE : HL_REFUSAL_BODY_NO_OBJECT);
+        hl_rest_refuse(call, body ? HL_REFUSAL_ACCOUNT_ROLE : hl_json_no_object());
     json_decref(body);
     return is_role;
 }

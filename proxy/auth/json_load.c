@@ -8,6 +8,13 @@
 #include "base/noted_alloc.h"
 #include "http/json_narrow.h"
 
+static _Thread_local bool lacked_memory;
+
+bool hl_json_lacked_memory(void)
+{
+    return lacked_memory;
+}
+
 /* Of what there was no memory for, jansson reads the rest. */
 static void set_memory(void)
 {
@@ -25,7 +32,8 @@ json_t *hl_json_load(struct hl_str text, size_t flags, json_error_t *error)
     bool has_room = hl_json_narrow(text, &narrow) == HL_OK;
     if (has_room)
         json = json_loadb(narrow.p, narrow.n, flags | JSON_ALLOW_NUL, error);
-    if (!has_room || hl_noted_failure()) {
+    lacked_memory = hl_noted_failure() || !has_room;
+    if (lacked_memory) {
         json_decref(json);
         json = NULL;
         if (error)

@@ -162,6 +162,15 @@ const MODES = {
             },
         });
     },
+    'asked to change': async ({ post }) => {
+        const id = '01a201a0-7ddc-7120-be8f-0d98886c0abe';
+        const body = JSON.stringify({ delivery_ids: [id, id.replace('1', '2')] });
+        const answer = await post('/v2/projects/p/deliveries/redeliver', { body, isAdmin: true });
+        assert.ok(isRefused(answer) || answer.status === 202, answer && said(answer));
+        if (answer?.status !== 202) return;
+        const { refused, left } = read(answer);
+        assert.equal(refused.length + left.length, 2, said(answer));
+    },
     asked: async ({ get, admin }) => {
         for (const path of [RUNS, '/v2/projects/p/overview']) {
             const answer = await admin(path);
@@ -195,7 +204,8 @@ async function begin(t, storeOf) {
         for (const to of [runs, list]) to.push(JSON.parse(answer.text).run_id);
     };
     const hands = {
-        post: (target, options) => ask(sidecar, 'POST', target, { body: '', ...options }),
+        post: (target, { isAdmin, ...options } = {}) =>
+            ask(sidecar, 'POST', target, { body: '', ...(isAdmin && { port: sidecar.adminPort, fields: { Host: 'localhost' } }), ...options }),
         get: (target, options) => ask(sidecar, 'GET', target, options),
         admin: (target) => ask(sidecar, 'GET', target, { port: sidecar.adminPort, fields: { Host: 'localhost' } }),
         run: (answer) => acknowledge(answer),
