@@ -54,7 +54,7 @@ WHERE app = :app::text AND {ended} AND run_id = :run_id::uuid AND (:app::text)[1
 `, 'HL_P_APP HL_P_RUN_ID');
 for (const part of ['"SELECT \':text 2\', \'{0,1}\'::text[], x::bigint FROM ~.run\\n"',
     '"WHERE app = $1::text AND state >= 2 AND run_id = $2::uuid AND ($1::text)[1] <> \'~.x;\'"',
-    'params_of_A[] = {HL_P_APP, HL_P_RUN_ID, }', '_Static_assert(HL_RUN_SUCCESS == 2'])
+    'params_of_A[] = {HL_P_APP, HL_P_RUN_ID, HL_STATEMENT_END}', '_Static_assert(HL_RUN_SUCCESS == 2'])
     check(`C has ${part}`, made.text?.includes(part), made.text ?? made.error);
 for (const part of ['-- It\'s a comment', 'FROM :schema.run', 'app = :app::text AND state >= 2 AND', '<> \'hookline.x;\';'])
     check(`psql reads ${part}`, made.plain?.includes(part), made.plain ?? made.error);
