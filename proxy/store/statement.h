@@ -11,10 +11,11 @@
 struct hl_statement {
     const char *name; /* in its .sql file */
     const char *text;
-    const uint8_t *
-        params; /* of the enum that is made with it: hl_sql_param, hl_ask_param, …; HL_STATEMENT_END is last */
-    size_t n_params; /* of a row; */
-    size_t n_rows;   /* more than one: of so many rows that an INSERT adds, one after the other */
+    /* Of the enum that is made with it (hl_sql_param, hl_ask_param …), of a row; HL_STATEMENT_END is last. */
+    const uint8_t *params;
+    size_t n_params;
+    size_t n_rows; /* more than one: an INSERT of so many */
+    int n_values;  /* of all rows */
 };
 
 #endif

@@ -9,12 +9,6 @@
 #include "base/assert.h"
 #include "base/log.h"
 
-struct hl_sql_args *hl_database_bind(struct hl_database *db, enum hl_sql which)
-{
-    hl_sql_args_begin(&db->args[which], db->st[which], &hl_sql_statements[which]);
-    return &db->args[which];
-}
-
 /* SQLite's message names tables and columns, never values. That the volume is full is the engine's
  * to say, once. */
 static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)

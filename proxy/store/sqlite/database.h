@@ -151,7 +151,11 @@ static inline struct hl_database *hl_database_of(struct hl_driver *d)
 }
 
 /* The statement, whose parameters are to be bound. */
-struct hl_sql_args *hl_database_bind(struct hl_database *db, enum hl_sql which);
+static inline struct hl_sql_args *hl_database_bind(struct hl_database *db, enum hl_sql which)
+{
+    hl_sql_args_begin(&db->args[which], db->st[which], &hl_sql_statements[which]);
+    return &db->args[which];
+}
 /* Runs it to its end. */
 HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which);
 /* Steps to its next row: OK, or NOT_FOUND and the statement is reset. After OK the caller resets it

@@ -55,20 +55,10 @@ enum hl_err hl_sql_err(sqlite3 *db, int rc)
 
 /* --- parameters ----------------------------------------------------------------------------- */
 
-void hl_sql_args_begin(
-    struct hl_sql_args *args, sqlite3_stmt *st, const struct hl_statement *statement)
-{
-    args->st = st;
-    args->statement = statement;
-    args->next = statement->params;
-    args->before = 0;
-    args->unbound = (int)(statement->n_params * statement->n_rows);
-}
-
 struct hl_sql_args *hl_sql_args_row(struct hl_sql_args *args, size_t row)
 {
-    args->before = (int)(row * args->statement->n_params);
     args->next = args->statement->params;
+    args->zero = (uintptr_t)args->next - row * args->statement->n_params;
     return args;
 }
 
@@ -85,51 +75,11 @@ bool hl_sql_takes(const struct hl_sql_args *args, unsigned param)
     return *find(args, param) == param;
 }
 
-/* Its number in the library. */
-static inline int number_of(struct hl_sql_args *args, unsigned param)
+const uint8_t *hl_sql_args_find(const struct hl_sql_args *args, unsigned param)
 {
-    const uint8_t *at = args->next;
-    if (*at != param)
-        at = find(args, param);
-    HL_ASSERT(*at == param); /* not one of another statement */
-    args->next = at + 1;
-    args->unbound--;
-    return args->before + (int)(at - args->statement->params) + 1;
-}
-
-void hl_sql_bind_int(struct hl_sql_args *args, unsigned param, int64_t v)
-{
-    sqlite3_bind_int64(args->st, number_of(args, param), v);
-}
-
-void hl_sql_bind_null(struct hl_sql_args *args, unsigned param)
-{
-    sqlite3_bind_null(args->st, number_of(args, param));
-}
-
-void hl_sql_bind_time(struct hl_sql_args *args, unsigned param, int64_t ms)
-{
-    if (ms > 0)
-        hl_sql_bind_int(args, param, ms);
-    else
-        hl_sql_bind_null(args, param);
-}
-
-void hl_sql_bind_id(struct hl_sql_args *args, unsigned param, const struct hl_id *id)
-{
-    sqlite3_bind_blob(args->st, number_of(args, param), id->b, sizeof(id->b), SQLITE_STATIC);
-}
-
-void hl_sql_bind_text(struct hl_sql_args *args, unsigned param, struct hl_str s)
-{
-    const char *p = s.n ? s.p : "";
-    sqlite3_bind_text64(args->st, number_of(args, param), p, s.n, SQLITE_STATIC, SQLITE_UTF8);
-}
-
-void hl_sql_bind_blob(struct hl_sql_args *args, unsigned param, struct hl_str s)
-{
-    const char *p = s.n ? s.p : "";
-    sqlite3_bind_blob64(args->st, number_of(args, param), p, s.n, SQLITE_STATIC);
+    const uint8_t *at = find(args, param);
+    HL_ASSERT(*at == param);
+    return at;
 }
 
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body)

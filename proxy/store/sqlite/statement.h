@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/id.h"
 #include "base/str.h"
 #include "store/statement.h"
 
 struct hl_body;
-struct hl_id;
 struct hl_outcome;
 
 /* How many rows a statement adds that adds many at once. */
@@ -34,22 +34,74 @@ struct hl_sql_args {
     sqlite3_stmt *st;
     const struct hl_statement *statement;
     const uint8_t *next; /* of its parameters, where the next one is looked for */
-    int before;          /* how many there are in the rows before this one */
+    uintptr_t zero;      /* of which the distance is a parameter's number in the library */
     int unbound;         /* how many are to be bound yet */
 };
-void hl_sql_args_begin(
-    struct hl_sql_args *args, sqlite3_stmt *st, const struct hl_statement *statement);
+
+static inline void hl_sql_args_begin(
+    struct hl_sql_args *args, sqlite3_stmt *st, const struct hl_statement *statement)
+{
+    args->st = st;
+    args->statement = statement;
+    args->next = statement->params;
+    args->zero = (uintptr_t)statement->params;
+    args->unbound = statement->n_values;
+}
+
 /* Of a statement of many rows: what follows is bound to that one. */
 struct hl_sql_args *hl_sql_args_row(struct hl_sql_args *args, size_t row);
 /* Whether the statement has it: of several that are much the same not each has all. */
 bool hl_sql_takes(const struct hl_sql_args *args, unsigned param);
+/* Where it is among the statement's parameters: it is one of them. */
+const uint8_t *hl_sql_args_find(const struct hl_sql_args *args, unsigned param);
 
-void hl_sql_bind_int(struct hl_sql_args *args, unsigned param, int64_t v);
-void hl_sql_bind_null(struct hl_sql_args *args, unsigned param);
-void hl_sql_bind_time(struct hl_sql_args *args, unsigned param, int64_t ms); /* 0: null */
-void hl_sql_bind_id(struct hl_sql_args *args, unsigned param, const struct hl_id *id);
-void hl_sql_bind_text(struct hl_sql_args *args, unsigned param, struct hl_str s);
-void hl_sql_bind_blob(struct hl_sql_args *args, unsigned param, struct hl_str s);
+/* Its number in the library. */
+static inline int hl_sql_args_take(struct hl_sql_args *args, unsigned param)
+{
+    const uint8_t *at = args->next;
+    if (*at != param)
+        at = hl_sql_args_find(args, param);
+    args->next = ++at;
+    args->unbound--;
+    return (int)((uintptr_t)at - args->zero);
+}
+
+static inline void hl_sql_bind_int(struct hl_sql_args *args, unsigned param, int64_t v)
+{
+    sqlite3_bind_int64(args->st, hl_sql_args_take(args, param), v);
+}
+
+static inline void hl_sql_bind_null(struct hl_sql_args *args, unsigned param)
+{
+    sqlite3_bind_null(args->st, hl_sql_args_take(args, param));
+}
+
+/* 0: null. */
+static inline void hl_sql_bind_time(struct hl_sql_args *args, unsigned param, int64_t ms)
+{
+    if (ms > 0)
+        hl_sql_bind_int(args, param, ms);
+    else
+        hl_sql_bind_null(args, param);
+}
+
+static inline void hl_sql_bind_text(struct hl_sql_args *args, unsigned param, struct hl_str s)
+{
+    sqlite3_bind_text64(
+        args->st, hl_sql_args_take(args, param), s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+static inline void hl_sql_bind_blob(struct hl_sql_args *args, unsigned param, struct hl_str s)
+{
+    sqlite3_bind_blob64(
+        args->st, hl_sql_args_take(args, param), s.n ? s.p : "", s.n, SQLITE_STATIC);
+}
+
+static inline void hl_sql_bind_id(struct hl_sql_args *args, unsigned param, const struct hl_id *id)
+{
+    sqlite3_bind_blob(args->st, hl_sql_args_take(args, param), id->b, sizeof(id->b), SQLITE_STATIC);
+}
+
 /* The parameters of {body_values}. */
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body);
 
