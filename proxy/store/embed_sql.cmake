@@ -19,7 +19,7 @@
 # A part is said before it is used; of PARTS only the parts are read.
 # <OUT>.h has an enum of the statements and one of their parameters' names, <OUT>.c the table (statement.h), and asserts
 # that each number is what C means by it. <OUT>/ has the files as psql and sqlite3 read them: numbers and parts are in
-# place. Whatever is wrong ends the build with file and line; so does a parameter that none of SOURCES binds, if there are any.
+# place. Whatever is wrong ends the build with file and line; so does a parameter that no C file binds.
 cmake_minimum_required(VERSION 3.22)
 
 # CMake's lists end at semicolons, and brackets hide these: none of them is in what is read.
@@ -443,7 +443,7 @@ foreach(source IN LISTS SOURCES)
 endforeach()
 foreach(param IN LISTS all_params)
   string(TOUPPER "${PARAM}_${param}" constant)
-  if(SOURCES AND NOT constant IN_LIST bound)
+  if(NOT constant IN_LIST bound)
     message(FATAL_ERROR " ${first_${param}}: :${param} is bound nowhere: no C file says ${constant}")
   endif()
 endforeach()

@@ -50,28 +50,31 @@ static void settle(const struct hl_passage *p, struct delivery *d)
 
 static void add_delivery(struct hl_pg_columns *rows, const struct delivery *d)
 {
-    hl_pg_columns_id(rows, &d->id);
-    hl_pg_columns_id(rows, &d->run_id);
-    hl_pg_columns_text(rows, d->project);
-    hl_pg_columns_text(rows, d->app);
-    hl_pg_columns_int(rows, d->run_state);
-    hl_pg_columns_int(rows, d->state);
-    hl_pg_columns_int(rows, d->round);
-    hl_pg_columns_int(rows, d->n);
-    hl_pg_columns_int(rows, d->max_attempts);
-    hl_pg_columns_int(rows, d->created_ms);
-    hl_pg_columns_int(rows, d->done_ms);
-    hl_pg_columns_int(rows, d->due_ms);
-    hl_pg_columns_int(rows, d->failing_ms);
+    hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &d->id);
+    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &d->run_id);
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, d->project);
+    hl_pg_columns_text(rows, HL_WRITE_P_APP, d->app);
+    hl_pg_columns_int(rows, HL_WRITE_P_RUN_STATE, d->run_state);
+    hl_pg_columns_int(rows, HL_WRITE_P_STATE, d->state);
+    hl_pg_columns_int(rows, HL_WRITE_P_ROUND, d->round);
+    hl_pg_columns_int(rows, HL_WRITE_P_N, d->n);
+    hl_pg_columns_int(rows, HL_WRITE_P_MAX_ATTEMPTS, d->max_attempts);
+    hl_pg_columns_int(rows, HL_WRITE_P_CREATED_MS, d->created_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_DONE_MS, d->done_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_DUE_MS, d->due_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_FAILING_MS, d->failing_ms);
     hl_pg_columns_end_row(rows);
 }
 
 static void add_no_report(struct hl_pg_columns *more)
 {
-    for (int i = 0; i < 4; i++)
-        hl_pg_columns_null(more, HL_PG_INT);
-    for (int i = 0; i < 3; i++)
-        hl_pg_columns_null(more, HL_PG_BYTES);
+    hl_pg_columns_null(more, HL_WRITE_P_NAME_US, HL_PG_INT);
+    hl_pg_columns_null(more, HL_WRITE_P_CONNECT_US, HL_PG_INT);
+    hl_pg_columns_null(more, HL_WRITE_P_TLS_US, HL_PG_INT);
+    hl_pg_columns_null(more, HL_WRITE_P_FIRST_BYTE_US, HL_PG_INT);
+    hl_pg_columns_null(more, HL_WRITE_P_ADDRESS, HL_PG_BYTES);
+    hl_pg_columns_null(more, HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES);
+    hl_pg_columns_null(more, HL_WRITE_P_BODY, HL_PG_BYTES);
 }
 
 static void add_report(struct hl_pg_columns *more, struct hl_str packed)
@@ -81,13 +84,13 @@ static void add_report(struct hl_pg_columns *more, struct hl_str packed)
         add_no_report(more);
         return;
     }
-    hl_pg_columns_int(more, report->name_us);
-    hl_pg_columns_int(more, report->connect_us);
-    hl_pg_columns_int(more, report->tls_us);
-    hl_pg_columns_int(more, report->first_byte_us);
-    hl_pg_columns_bytes(more, hl_str_from(report->address));
-    hl_pg_columns_bytes(more, hl_str_from(report->content_type));
-    hl_pg_columns_bytes(more, (struct hl_str){report->body, report->body_n});
+    hl_pg_columns_int(more, HL_WRITE_P_NAME_US, report->name_us);
+    hl_pg_columns_int(more, HL_WRITE_P_CONNECT_US, report->connect_us);
+    hl_pg_columns_int(more, HL_WRITE_P_TLS_US, report->tls_us);
+    hl_pg_columns_int(more, HL_WRITE_P_FIRST_BYTE_US, report->first_byte_us);
+    hl_pg_columns_bytes(more, HL_WRITE_P_ADDRESS, hl_str_from(report->address));
+    hl_pg_columns_bytes(more, HL_WRITE_P_CONTENT_TYPE, hl_str_from(report->content_type));
+    hl_pg_columns_bytes(more, HL_WRITE_P_BODY, (struct hl_str){report->body, report->body_n});
     free(report);
 }
 
@@ -95,16 +98,17 @@ static void add_attempt(
     struct hl_passage *p, const struct hl_id *delivery_id, struct hl_sql_row *row)
 {
     struct hl_pg_columns *more = &p->more;
-    hl_pg_columns_id(more, delivery_id);
-    for (int i = 0; i < 3; i++)
-        hl_pg_columns_int(more, hl_sql_int(row)); /* round, n, started_ms */
+    hl_pg_columns_id(more, HL_WRITE_P_TRY_DELIVERY_ID, delivery_id);
+    hl_pg_columns_int(more, HL_WRITE_P_TRY_ROUND, hl_sql_int(row));
+    hl_pg_columns_int(more, HL_WRITE_P_TRY_N, hl_sql_int(row));
+    hl_pg_columns_int(more, HL_WRITE_P_STARTED_MS, hl_sql_int(row));
     int64_t ended_ms = hl_sql_int(row);
     bool has_ended = sqlite3_column_type(row->st, row->at) != SQLITE_NULL;
     int64_t verdict = hl_sql_int(row);
-    hl_pg_columns_int(more, has_ended ? ended_ms : p->now_ms);
-    hl_pg_columns_int(more, has_ended ? verdict : HL_ATTEMPT_UNKNOWN);
-    hl_pg_columns_int(more, hl_sql_int(row));
-    hl_pg_columns_bytes(more, hl_sql_str(row));
+    hl_pg_columns_int(more, HL_WRITE_P_ENDED_MS, has_ended ? ended_ms : p->now_ms);
+    hl_pg_columns_int(more, HL_WRITE_P_VERDICT, has_ended ? verdict : HL_ATTEMPT_UNKNOWN);
+    hl_pg_columns_int(more, HL_WRITE_P_HTTP_STATUS, hl_sql_int(row));
+    hl_pg_columns_bytes(more, HL_WRITE_P_ERROR, hl_sql_str(row));
     add_report(more, hl_sql_str(row));
     hl_pg_columns_end_row(more);
 }
@@ -123,9 +127,14 @@ static enum hl_err take_attempts(
 
 static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
 {
-    static const enum hl_pg_type of_attempts[] = {HL_PG_ID, HL_PG_INT, HL_PG_INT, HL_PG_INT,
-        HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_BYTES, HL_PG_INT, HL_PG_INT, HL_PG_INT, HL_PG_INT,
-        HL_PG_BYTES, HL_PG_BYTES, HL_PG_BYTES};
+    static const struct hl_pg_column of_attempts[] = {{HL_WRITE_P_TRY_DELIVERY_ID, HL_PG_ID},
+        {HL_WRITE_P_TRY_ROUND, HL_PG_INT}, {HL_WRITE_P_TRY_N, HL_PG_INT},
+        {HL_WRITE_P_STARTED_MS, HL_PG_INT}, {HL_WRITE_P_ENDED_MS, HL_PG_INT},
+        {HL_WRITE_P_VERDICT, HL_PG_INT}, {HL_WRITE_P_HTTP_STATUS, HL_PG_INT},
+        {HL_WRITE_P_ERROR, HL_PG_BYTES}, {HL_WRITE_P_NAME_US, HL_PG_INT},
+        {HL_WRITE_P_CONNECT_US, HL_PG_INT}, {HL_WRITE_P_TLS_US, HL_PG_INT},
+        {HL_WRITE_P_FIRST_BYTE_US, HL_PG_INT}, {HL_WRITE_P_ADDRESS, HL_PG_BYTES},
+        {HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES}, {HL_WRITE_P_BODY, HL_PG_BYTES}};
     PGresult *result;
     if (p->rows.rows == 0)
         return HL_OK;

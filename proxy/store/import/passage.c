@@ -23,8 +23,8 @@ enum hl_err hl_passage_send(struct hl_passage *p, enum hl_import_write which, PG
 {
     const struct hl_statement *statement = &hl_import_write_statements[which];
     hl_pg_params_clear(&p->params);
-    hl_pg_columns_bind(&p->rows, statement, &p->params);
-    hl_pg_columns_bind(&p->more, statement, &p->params);
+    hl_pg_columns_bind(&p->rows, &p->params);
+    hl_pg_columns_bind(&p->more, &p->params);
     hl_pg_columns_clear(&p->rows);
     hl_pg_columns_clear(&p->more);
     return hl_pg_session_do(&p->session, statement, &p->params, result, p->why, p->why_len);

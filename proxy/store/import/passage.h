@@ -42,8 +42,7 @@ bool hl_passage_is_full(const struct hl_passage *p);
 
 /* BEGIN; ROLLBACK happens when the session is closed. */
 HL_MUST_CHECK enum hl_err hl_passage_begin(struct hl_passage *p);
-/* Sends `rows`, then `more` if it has columns, as the parameters of a statement, in the order in which it has them, and
- * clears them. `result` has one row, in binary form: the caller clears it. */
+/* Sends `rows`, then `more` if it has columns, as the parameters of a statement, and clears them. `result` has one row, in binary form: the caller clears it. */
 HL_MUST_CHECK enum hl_err hl_passage_send(
     struct hl_passage *p, enum hl_import_write which, PGresult **result);
 /* Notes that `stage` has come to `after`, and commits. */

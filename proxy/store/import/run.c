@@ -166,72 +166,85 @@ static enum hl_err settle(struct hl_passage *p, struct run *run)
 
 /* --- its row ------------------------------------------------------------------------------------- */
 
-static void add_bytes_if(struct hl_pg_columns *rows, bool is_there, struct hl_str s)
+static void add_bytes_if(struct hl_pg_columns *rows, unsigned param, bool is_there, struct hl_str s)
 {
     if (is_there)
-        hl_pg_columns_bytes(rows, s);
+        hl_pg_columns_bytes(rows, param, s);
     else
-        hl_pg_columns_null(rows, HL_PG_BYTES);
+        hl_pg_columns_null(rows, param, HL_PG_BYTES);
 }
 
-static void add_body(struct hl_pg_columns *rows, const struct hl_body *body, struct hl_str bytes)
+/* The columns of a body. */
+struct body_params {
+    unsigned where, size, sha256, file, bytes;
+};
+static const struct body_params of_request = {HL_WRITE_P_REQUEST_WHERE, HL_WRITE_P_REQUEST_SIZE,
+    HL_WRITE_P_REQUEST_SHA256, HL_WRITE_P_REQUEST_FILE, HL_WRITE_P_REQUEST_BYTES};
+static const struct body_params of_response = {HL_WRITE_P_BODY_WHERE, HL_WRITE_P_BODY_SIZE,
+    HL_WRITE_P_BODY_SHA256, HL_WRITE_P_BODY_FILE, HL_WRITE_P_BODY_BYTES};
+
+static void add_body(struct hl_pg_columns *rows, const struct body_params *params,
+    const struct hl_body *body, struct hl_str bytes)
 {
     static const struct hl_id none;
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-    hl_pg_columns_int(rows, body->where);
-    hl_pg_columns_int(rows, (int64_t)body->size);
-    add_bytes_if(rows, is_kept, (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)});
-    hl_pg_columns_id(rows, body->where == HL_BODY_FILE ? &body->file : &none);
-    add_bytes_if(rows, body->where == HL_BODY_INLINE, bytes);
+    hl_pg_columns_int(rows, params->where, body->where);
+    hl_pg_columns_int(rows, params->size, (int64_t)body->size);
+    add_bytes_if(rows, params->sha256, is_kept,
+        (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)});
+    hl_pg_columns_id(rows, params->file, body->where == HL_BODY_FILE ? &body->file : &none);
+    add_bytes_if(rows, params->bytes, body->where == HL_BODY_INLINE, bytes);
 }
 
 static void add_outcome(struct hl_pg_columns *rows, const struct hl_outcome *o, struct hl_str bytes)
 {
-    hl_pg_columns_int(rows, o->finished_ms);
-    hl_pg_columns_int(rows, o->reason);
-    hl_pg_columns_int(rows, o->http_status);
-    hl_pg_columns_bytes(rows, hl_str_from(o->content_type));
-    hl_pg_columns_bytes(rows, hl_str_from(o->content_encoding));
-    hl_pg_columns_int(rows, o->encoding);
-    hl_pg_columns_int(rows, (int64_t)o->escaped_size);
-    add_body(rows, &o->body, bytes);
+    hl_pg_columns_int(rows, HL_WRITE_P_FINISHED_MS, o->finished_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_REASON, o->reason);
+    hl_pg_columns_int(rows, HL_WRITE_P_HTTP_STATUS, o->http_status);
+    hl_pg_columns_bytes(rows, HL_WRITE_P_CONTENT_TYPE, hl_str_from(o->content_type));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_CONTENT_ENCODING, hl_str_from(o->content_encoding));
+    hl_pg_columns_int(rows, HL_WRITE_P_ENCODING, o->encoding);
+    hl_pg_columns_int(rows, HL_WRITE_P_ESCAPED_SIZE, (int64_t)o->escaped_size);
+    add_body(rows, &of_response, &o->body, bytes);
 }
+
+static const unsigned sealed_params[VALUES] = {HL_WRITE_P_HEAD, HL_WRITE_P_URL, HL_WRITE_P_SECRET};
 
 static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_keep_requests keep)
 {
-    hl_pg_columns_id(rows, &run->id);
-    hl_pg_columns_text(rows, run->project);
-    hl_pg_columns_text(rows, run->app);
-    hl_pg_columns_int(rows, run->outcome.state);
-    hl_pg_columns_int(rows, run->is_async);
-    hl_pg_columns_int(rows, run->created_ms);
-    hl_pg_columns_int(rows, run->started_ms);
-    hl_pg_columns_int(rows, run->attempt);
-    hl_pg_columns_int(rows, run->epoch);
-    hl_pg_columns_bytes(rows, run->method);
-    hl_pg_columns_bytes(rows, run->path);
+    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &run->id);
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, run->project);
+    hl_pg_columns_text(rows, HL_WRITE_P_APP, run->app);
+    hl_pg_columns_int(rows, HL_WRITE_P_STATE, run->outcome.state);
+    hl_pg_columns_int(rows, HL_WRITE_P_IS_ASYNC, run->is_async);
+    hl_pg_columns_int(rows, HL_WRITE_P_CREATED_MS, run->created_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_STARTED_MS, run->started_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_ATTEMPT, run->attempt);
+    hl_pg_columns_int(rows, HL_WRITE_P_EPOCH, run->epoch);
+    hl_pg_columns_bytes(rows, HL_WRITE_P_METHOD, run->method);
+    hl_pg_columns_bytes(rows, HL_WRITE_P_PATH, run->path);
     for (int i = 0; i < VALUES; i++)
-        add_bytes_if(rows, run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
-    hl_pg_columns_bytes(rows, run->traceparent);
+        add_bytes_if(rows, sealed_params[i], run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_TRACEPARENT, run->traceparent);
     if (run->has_lane)
-        hl_pg_columns_int(rows, run->lane);
+        hl_pg_columns_int(rows, HL_WRITE_P_LANE, run->lane);
     else
-        hl_pg_columns_null(rows, HL_PG_INT);
-    add_body(rows, &run->request, run->request_bytes);
+        hl_pg_columns_null(rows, HL_WRITE_P_LANE, HL_PG_INT);
+    add_body(rows, &of_request, &run->request, run->request_bytes);
     add_outcome(rows, &run->outcome, run->body_bytes);
-    hl_pg_columns_id(rows, &run->delivery_id);
-    hl_pg_columns_int(rows, run->is_interrupted);
-    hl_pg_columns_int(rows, run->timeout_ms);
-    hl_pg_columns_int(rows, run->start_by_ms);
-    hl_pg_columns_int(rows, run->priority);
-    hl_pg_columns_int(rows, run->turn_subject);
-    hl_pg_columns_int(rows, run->turn);
-    hl_pg_columns_bytes(rows, run->identity);
-    hl_pg_columns_int(rows, run->max_attempts);
-    hl_pg_columns_text(rows, run->attempt_log);
-    hl_pg_columns_id(rows, &run->rerun_of);
-    add_bytes_if(rows, run->log.n > 0, run->log);
-    hl_pg_columns_int(rows, hl_pg_keeps(keep));
+    hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &run->delivery_id);
+    hl_pg_columns_int(rows, HL_WRITE_P_IS_INTERRUPTED, run->is_interrupted);
+    hl_pg_columns_int(rows, HL_WRITE_P_TIMEOUT_MS, run->timeout_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_START_BY_MS, run->start_by_ms);
+    hl_pg_columns_int(rows, HL_WRITE_P_PRIORITY, run->priority);
+    hl_pg_columns_int(rows, HL_WRITE_P_TURN_SUBJECT, run->turn_subject);
+    hl_pg_columns_int(rows, HL_WRITE_P_TURN, run->turn);
+    hl_pg_columns_bytes(rows, HL_WRITE_P_IDENTITY, run->identity);
+    hl_pg_columns_int(rows, HL_WRITE_P_MAX_ATTEMPTS, run->max_attempts);
+    hl_pg_columns_text(rows, HL_WRITE_P_ATTEMPT_LOG, run->attempt_log);
+    hl_pg_columns_id(rows, HL_WRITE_P_RERUN_OF, &run->rerun_of);
+    add_bytes_if(rows, HL_WRITE_P_LOG, run->log.n > 0, run->log);
+    hl_pg_columns_int(rows, HL_WRITE_P_KEEPS, hl_pg_keeps(keep));
     hl_pg_columns_end_row(rows);
 }
 

@@ -159,14 +159,18 @@ static enum hl_err carry(struct hl_passage *p, const struct kind *kind, uint64_t
 
 static void add_account(struct hl_passage *p, struct hl_sql_row *row)
 {
+    static const unsigned numbers[] = {HL_WRITE_P_ROLE, HL_WRITE_P_CREATED_MS,
+        HL_WRITE_P_EXPIRES_MS, HL_WRITE_P_REVOKED_MS, HL_WRITE_P_LAST_USED_MS,
+        HL_WRITE_P_MAX_RUNNING, HL_WRITE_P_MAX_QUEUED, HL_WRITE_P_RATE_COUNT,
+        HL_WRITE_P_RATE_WINDOW_S, HL_WRITE_P_MAX_PRIORITY, HL_WRITE_P_LIMITS_REVISION};
     struct hl_pg_columns *rows = &p->rows;
     struct hl_id id;
     hl_sql_id(row, &id);
-    hl_pg_columns_id(rows, &id);
-    hl_pg_columns_text(rows, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, hl_sql_str(row));
-    for (int i = 0; i < 5 + HL_LIMITS_NUMBERS; i++)
-        hl_pg_columns_int(rows, hl_sql_int(row));
+    hl_pg_columns_id(rows, HL_WRITE_P_ACCOUNT_ID, &id);
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_NAME, hl_sql_str(row));
+    for (size_t i = 0; i < HL_ARRAY_LEN(numbers); i++)
+        hl_pg_columns_int(rows, numbers[i], hl_sql_int(row));
 }
 
 static const struct kind accounts = {
@@ -181,14 +185,14 @@ static void add_key(struct hl_passage *p, struct hl_sql_row *row)
 {
     struct hl_pg_columns *rows = &p->rows;
     struct hl_id run_id;
-    hl_pg_columns_text(rows, hl_sql_str(row));
-    hl_pg_columns_text(rows, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, hl_sql_str(row));
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
+    hl_pg_columns_text(rows, HL_WRITE_P_APP, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_SUBJECT, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_KEY, hl_sql_str(row));
     hl_sql_id(row, &run_id);
-    hl_pg_columns_id(rows, &run_id);
-    hl_pg_columns_bytes(rows, hl_sql_str(row));
-    hl_pg_columns_int(rows, hl_sql_int(row));
+    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &run_id);
+    hl_pg_columns_bytes(rows, HL_WRITE_P_FINGERPRINT, hl_sql_str(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_EXPIRES_MS, hl_sql_int(row));
 }
 
 static const struct kind keys = {.read = HL_READ_KEYS, .write = HL_WRITE_KEYS, .add = add_key};
@@ -231,13 +235,13 @@ static struct hl_id name_counter(const struct hl_passage *p, struct hl_str count
 static void add_minute(struct hl_passage *p, struct hl_sql_row *row)
 {
     struct hl_buf text = {0};
-    hl_pg_columns_text(&p->rows, hl_sql_str(row));
-    hl_pg_columns_text(&p->rows, hl_sql_str(row));
-    hl_pg_columns_int(&p->rows, hl_sql_int(row));
+    hl_pg_columns_text(&p->rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
+    hl_pg_columns_text(&p->rows, HL_WRITE_P_APP, hl_sql_str(row));
+    hl_pg_columns_int(&p->rows, HL_WRITE_P_MINUTE, hl_sql_int(row));
     struct hl_str counts = hl_sql_str(row);
     struct hl_id counter = name_counter(p, counts);
-    hl_pg_columns_text(&p->rows, write_counts(counts, &text));
-    hl_pg_columns_id(&p->rows, &counter);
+    hl_pg_columns_text(&p->rows, HL_WRITE_P_COUNTS, write_counts(counts, &text));
+    hl_pg_columns_id(&p->rows, HL_WRITE_P_COUNTER, &counter);
     hl_buf_fini(&text);
 }
 

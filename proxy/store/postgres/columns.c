@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/id.h"
-#include "store/statement.h"
 
 void hl_pg_columns_init(struct hl_pg_columns *c)
 {
@@ -27,51 +26,51 @@ void hl_pg_columns_clear(struct hl_pg_columns *c)
     c->n = c->rows = c->bytes = c->at = 0;
 }
 
-void hl_pg_columns_shape(struct hl_pg_columns *c, const enum hl_pg_type *types, size_t n)
+void hl_pg_columns_shape(struct hl_pg_columns *c, const struct hl_pg_column *columns, size_t n)
 {
     HL_ASSERT(c->rows == 0 && n <= HL_PG_PARAMS_MAX);
-    memcpy(c->types, types, n * sizeof(*types));
+    memcpy(c->columns, columns, n * sizeof(*columns));
     c->n = n;
 }
 
-static struct hl_pg_params *next(struct hl_pg_columns *c, enum hl_pg_type type)
+static struct hl_pg_params *next(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type)
 {
     size_t at = c->at++;
     HL_ASSERT(at < HL_PG_PARAMS_MAX);
-    c->types[at] = type;
     if (at == c->n)
-        c->n++;
+        c->columns[c->n++] = (struct hl_pg_column){param, type};
+    HL_ASSERT(c->columns[at].param == param && c->columns[at].type == type);
     return &c->each[at];
 }
 
-void hl_pg_columns_int(struct hl_pg_columns *c, int64_t v)
+void hl_pg_columns_int(struct hl_pg_columns *c, unsigned param, int64_t v)
 {
-    hl_pg_item_int(next(c, HL_PG_INT), v);
+    hl_pg_item_int(next(c, param, HL_PG_INT), v);
 }
 
-void hl_pg_columns_id(struct hl_pg_columns *c, const struct hl_id *id)
+void hl_pg_columns_id(struct hl_pg_columns *c, unsigned param, const struct hl_id *id)
 {
     if (hl_id_is_nil(id))
-        hl_pg_item_null(next(c, HL_PG_ID));
+        hl_pg_item_null(next(c, param, HL_PG_ID));
     else
-        hl_pg_item_id(next(c, HL_PG_ID), id);
+        hl_pg_item_id(next(c, param, HL_PG_ID), id);
 }
 
-void hl_pg_columns_bytes(struct hl_pg_columns *c, struct hl_str s)
+void hl_pg_columns_bytes(struct hl_pg_columns *c, unsigned param, struct hl_str s)
 {
     c->bytes += s.n;
-    hl_pg_item_str(next(c, HL_PG_BYTES), s);
+    hl_pg_item_str(next(c, param, HL_PG_BYTES), s);
 }
 
-void hl_pg_columns_text(struct hl_pg_columns *c, struct hl_str s)
+void hl_pg_columns_text(struct hl_pg_columns *c, unsigned param, struct hl_str s)
 {
     c->bytes += s.n;
-    hl_pg_item_str(next(c, HL_PG_TEXT), s);
+    hl_pg_item_str(next(c, param, HL_PG_TEXT), s);
 }
 
-void hl_pg_columns_null(struct hl_pg_columns *c, enum hl_pg_type type)
+void hl_pg_columns_null(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type)
 {
-    hl_pg_item_null(next(c, type));
+    hl_pg_item_null(next(c, param, type));
 }
 
 void hl_pg_columns_end_row(struct hl_pg_columns *c)
@@ -81,14 +80,12 @@ void hl_pg_columns_end_row(struct hl_pg_columns *c)
     c->rows++;
 }
 
-void hl_pg_columns_bind(
-    const struct hl_pg_columns *c, const struct hl_statement *statement, struct hl_pg_params *p)
+void hl_pg_columns_bind(const struct hl_pg_columns *c, struct hl_pg_params *p)
 {
     for (size_t i = 0; i < c->n; i++) {
         if (!p->err)
             p->err = c->each[i].err;
-        HL_ASSERT(p->n < (int)statement->n_params);
-        hl_pg_array_begin(p, statement->params[p->n], c->types[i], c->rows);
+        hl_pg_array_begin(p, c->columns[i].param, c->columns[i].type, c->rows);
         hl_pg_items(p, hl_buf_str(&c->each[i].bytes));
         hl_pg_array_end(p);
     }
