@@ -109,8 +109,9 @@ static void end_unreached(struct hl_run *run)
 static void begin(struct hl_run *run)
 {
     const struct hl_body *body = &run->claimed->body;
-    if (run->source || body->where != HL_BODY_INLINE || !run->runs->spools.data_dir ||
-        hl_body_is_intact(body)) {
+    bool may_be_damaged =
+        body->where == HL_BODY_INLINE && !run->claimed->is_fresh && run->runs->spools.data_dir;
+    if (run->source || !may_be_damaged || hl_body_is_intact(body)) {
         hl_forward_begin(run);
         return;
     }

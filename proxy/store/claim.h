@@ -53,6 +53,7 @@ struct hl_claimed {
     uint32_t attempt; /* from 1 */
     bool has_webhook;
     bool is_cancelled; /* by its worker's word: before it began */
+    bool is_fresh;     /* its body was accepted a moment ago, and not read from anywhere since */
     int64_t created_ms;
     uint64_t timeout_ms;   /* as accepted */
     uint32_t max_attempts; /* likewise */

@@ -79,6 +79,7 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     c->run_id = a->run_id;
     c->epoch = c->attempt = 1;
     c->has_webhook = a->webhook_url.n > 0;
+    c->is_fresh = true;
     c->created_ms = a->created_ms;
     c->timeout_ms = a->timeout_ms;
     c->max_attempts = a->max_attempts;

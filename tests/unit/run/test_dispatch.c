@@ -120,6 +120,33 @@ static void assert_released(uint8_t n)
     hl_dispatch_on_message(&runs, &r->m.msg);
 }
 
+/* ---- bodies ---- */
+
+static void claim_with_wrong_digest(uint8_t n, bool is_fresh)
+{
+    struct hl_claimed *c = make_claim(n);
+    c->is_fresh = is_fresh;
+    c->body = (struct hl_body){.where = HL_BODY_INLINE};
+    cr_assert_eq(hl_body_copy(&c->body, HL_STR("abc")), HL_OK);
+    c->body.size = 3;
+    hl_dispatch_on_message(&runs, &c->msg);
+}
+
+/* Its digest is of what was accepted: only what has been read since can be something else. */
+Test(dispatch, a_body_that_was_read_and_is_damaged_does_not_reach_the_app)
+{
+    runs.spools.data_dir = "somewhere";
+    start(4);
+    claim_with_wrong_digest(1, false);
+    struct hl_finish *f = HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m);
+    cr_assert_eq(f->outcome.state, HL_RUN_FAILURE);
+    cr_assert_eq(f->outcome.reason, HL_REASON_INTERRUPTED);
+    free(f);
+    claim_with_wrong_digest(2, true);
+    cr_assert_not(hl_run_has_ended(find(2)));
+    runs.spools.data_dir = NULL;
+}
+
 /* ---- credit ---- */
 
 Test(dispatch, gives_credit_for_the_share_of_this_worker)
