@@ -11,6 +11,8 @@
 #include "store/question.h"
 
 #define HOUR_MS (3600 * INT64_C(1000))
+/* By then the partition of this moment is over: it is of a day. */
+#define PAST_MS (30 * HOUR_MS)
 
 /* It borrows `settings`. */
 static void open_session(
@@ -77,11 +79,11 @@ static void what_ended_goes(struct fixture *f)
     deliver(f);
     tend(f, -HOUR_MS);
     cr_assert(is_there(f, &ended), "its retention is not over");
-    tend(f, 3 * HOUR_MS);
+    tend(f, PAST_MS);
     cr_assert_not(is_there(f, &ended));
     cr_assert(is_there(f, &queued), "it has not ended");
     cr_assert_eq(cancel_run(f, &queued), HL_OK);
-    tend(f, 3 * HOUR_MS);
+    tend(f, PAST_MS);
     cr_assert_not(is_there(f, &queued), "its partition is gone");
 }
 
@@ -96,7 +98,7 @@ static void counts_go(struct fixture *f)
     cr_assert_eq(fixture_count(f, "tally"), 1);
     tend(f, -HOUR_MS);
     cr_assert_eq(fixture_count(f, "tally"), 1, "its retention is not over");
-    tend(f, 3 * HOUR_MS);
+    tend(f, PAST_MS);
     cr_assert_eq(fixture_count(f, "tally"), 0);
 }
 
@@ -136,10 +138,10 @@ Test(postgres, run_past_its_retention_is_hidden_before_it_is_removed)
 static void what_is_pending_stays(struct fixture *f)
 {
     struct hl_id ended = end_one(f);
-    tend(f, 3 * HOUR_MS);
+    tend(f, PAST_MS);
     cr_assert(is_there(f, &ended), "its webhook is still to be sent");
     deliver(f);
-    tend(f, 3 * HOUR_MS);
+    tend(f, PAST_MS);
     cr_assert_not(is_there(f, &ended));
 }
 
@@ -147,11 +149,11 @@ static void what_was_delivered_late_stays(struct fixture *f)
 {
     struct hl_id ended = end_one(f);
     deliver(f);
-    say(f, "UPDATE ~.delivery SET done_ms = done_ms + 36000000");
-    tend(f, 3 * HOUR_MS);
+    say(f, "UPDATE ~.delivery SET done_ms = done_ms + 172800000");
+    tend(f, PAST_MS);
     cr_assert_eq(fixture_count(f, "run"), 1, "the retention after its delivery is not over");
     cr_assert(is_there(f, &ended));
-    tend(f, 20 * HOUR_MS);
+    tend(f, 2 * PAST_MS);
     cr_assert_eq(fixture_count(f, "run"), 0);
 }
 
