@@ -13,6 +13,7 @@
 #                               have commas in it, or be nothing
 #   :run_id                     a parameter. PostgreSQL is told $1, $2 … in the order in which they first stand there
 #   :schema                     the schema, by PostgreSQL's convention in this source: what `~` stands for
+#   `                           which server it is: what hl_pg_qualify puts in
 #   {run_state.success}         the number of HL_RUN_SUCCESS in `enum hl_run_state`, from the headers
 #   {HL_BODY_INLINE_MAX}        the number of a #define
 #
@@ -223,8 +224,8 @@ macro(read_code)
     endif()
   endwhile()
   string(APPEND text "${rest}")
-  string(REPLACE "`" "'?'" rest "${rest}")
   string(APPEND plain "${rest}")
+  string(REPLACE "`" "'?'" plain "${plain}")
 endmacro()
 
 # --- statements -------------------------------------------------------------------------------------------------------

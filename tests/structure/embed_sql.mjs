@@ -50,13 +50,13 @@ state >= {run_state.success}; -- all that are final
 -- name: A
 -- It's a comment; with a semicolon and :no parameter.
 SELECT ':text {run_state.success}', '{0,1}'::text[], x::bigint FROM :schema.run -- why
-WHERE app = :app::text AND {ended} AND run_id = :run_id::uuid AND (:app::text)[1] <> ':schema.x;';
+WHERE app = :app::text AND \` <> '' AND {ended} AND run_id = :run_id::uuid AND (:app::text)[1] <> ':schema.x;';
 `, 'HL_P_APP HL_P_RUN_ID');
 for (const part of ['"SELECT \':text 2\', \'{0,1}\'::text[], x::bigint FROM ~.run\\n"',
-    '"WHERE app = $1::text AND state >= 2 AND run_id = $2::uuid AND ($1::text)[1] <> \'~.x;\'"',
+    '"WHERE app = $1::text AND ` <> \'\' AND state >= 2 AND run_id = $2::uuid AND ($1::text)[1] <> \'~.x;\'"',
     'params_of_A[] = {HL_P_APP, HL_P_RUN_ID, HL_STATEMENT_END}', '_Static_assert(HL_RUN_SUCCESS == 2'])
     check(`C has ${part}`, made.text?.includes(part), made.text ?? made.error);
-for (const part of ['-- It\'s a comment', 'FROM :schema.run', 'app = :app::text AND state >= 2 AND', '<> \'hookline.x;\';'])
+for (const part of ['-- It\'s a comment', 'FROM :schema.run', 'app = :app::text AND \'?\' <> \'\' AND state >= 2 AND', '<> \'hookline.x;\';'])
     check(`psql reads ${part}`, made.plain?.includes(part), made.plain ?? made.error);
 
 rmSync(directory, { recursive: true });
