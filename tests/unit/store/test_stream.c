@@ -447,6 +447,7 @@ static void ordinals_are_counted(struct fixture *f)
     struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
     cr_assert_eq(c->attempt, 2);
     cr_assert_eq(c->events, 2);
+    settle(f); /* files go after a batch */
     cr_assert_not(is_left(f, &id, 1));
     hl_claimed_free(c);
     leave_file(f, &id, 2, "data: d\n\n");
@@ -471,6 +472,7 @@ static void ordinals_are_counted_by_name(struct fixture *f)
     struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
     cr_assert_eq(c->attempt, 2);
     cr_assert_eq(c->events, 2);
+    settle(f);
     cr_assert_not(is_left(f, &id, 1), "nobody needs it any more");
     hl_claimed_free(c);
 }
