@@ -254,19 +254,25 @@ void postgres_schema_drop(const char *name)
     PQfinish(connection);
 }
 
-void postgres_schema_give_back(const char *name, const char *shape)
+bool postgres_schema_clean(const char *name, const char *shape)
 {
     char is[POSTGRES_SHAPE_SIZE];
     PGconn *connection = PQconnectdb(postgres_url());
     await_sessions(connection, name);
     measure(connection, name, is);
-    if (*shape && strcmp(shape, is) == 0) {
+    bool is_same = *shape && strcmp(shape, is) == 0;
+    if (is_same)
         empty(connection, name);
-        keep(name, shape);
-    } else {
+    else
         drop(connection, name);
-    }
     PQfinish(connection);
+    return is_same;
+}
+
+void postgres_schema_give_back(const char *name, const char *shape)
+{
+    if (postgres_schema_clean(name, shape))
+        keep(name, shape);
 }
 
 /* --- the program's beginning and end ------------------------------------------------------------ */

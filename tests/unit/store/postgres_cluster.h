@@ -6,6 +6,8 @@
 #ifndef HL_TEST_POSTGRES_CLUSTER_H
 #define HL_TEST_POSTGRES_CLUSTER_H
 
+#include <stdbool.h>
+
 #define POSTGRES_SCHEMA_SIZE 32
 #define POSTGRES_SHAPE_SIZE  33
 
@@ -17,8 +19,10 @@ const char *postgres_url(void);
 void postgres_schema_take(char name[POSTGRES_SCHEMA_SIZE], char shape[POSTGRES_SHAPE_SIZE]);
 /* What its tables are, to be asked for when they have just been made. */
 void postgres_schema_measure(const char *name, char shape[POSTGRES_SHAPE_SIZE]);
-/* Waits until the sessions have gone whose application_name is its name. Then it is there for another test, without a
- * row but what making it leaves; or is dropped, if its shape is another than it was. */
+/* Waits until the sessions have gone whose application_name is its name. Then it is without a row but what making it
+ * leaves; or, if its shape is another than it was, dropped: false. */
+bool postgres_schema_clean(const char *name, const char *shape);
+/* The same; a clean one is there for another test. */
 void postgres_schema_give_back(const char *name, const char *shape);
 
 /* The name of a schema that nobody has. */

@@ -50,23 +50,23 @@ static PGconn *make_schema(char name[POSTGRES_SCHEMA_SIZE], char shape[POSTGRES_
     return connection;
 }
 
-Test(postgres_cluster, schema_that_is_given_back_has_its_tables_without_a_row)
+Test(postgres_cluster, schema_that_is_cleaned_has_its_tables_without_a_row)
 {
     char name[POSTGRES_SCHEMA_SIZE], shape[POSTGRES_SHAPE_SIZE], sql[256];
     PGconn *connection = make_schema(name, shape);
-    postgres_schema_give_back(name, shape);
+    cr_assert(postgres_schema_clean(name, shape));
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s.t", name);
     cr_assert_eq(count(connection, sql), 0);
     PQfinish(connection);
 }
 
-Test(postgres_cluster, schema_whose_tables_were_changed_is_not_given_back)
+Test(postgres_cluster, schema_whose_tables_were_changed_is_dropped)
 {
     char name[POSTGRES_SCHEMA_SIZE], shape[POSTGRES_SHAPE_SIZE], sql[256];
     PGconn *connection = make_schema(name, shape);
     snprintf(sql, sizeof(sql), "ALTER TABLE %s.t ADD COLUMN m int; SELECT 1", name);
     cr_assert_eq(count(connection, sql), 1);
-    postgres_schema_give_back(name, shape);
+    cr_assert_not(postgres_schema_clean(name, shape));
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM pg_namespace WHERE nspname = '%s'", name);
     cr_assert_eq(count(connection, sql), 0);
     PQfinish(connection);
