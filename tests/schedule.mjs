@@ -37,7 +37,7 @@ const memory = join(build, 'test-times.json'); // how long what took the last ti
  * took then.
  */
 const LONG = {
-    'unit store postgres': 100, 'unit store recovery': 100, killpoints: 60, 'streams-cut': 60, kill: 50, chaos: 50, 'streams-kill': 50,
+    'unit store postgres a-m': 100, 'unit store postgres n-z': 100, 'unit store recovery': 100, killpoints: 60, 'streams-cut': 60, kill: 50, chaos: 50, 'streams-kill': 50,
     'replicas-faults': 50, 'replicas-outage': 50, 'webhook-kills': 50, 'run-retries-kills': 50,
 };
 
@@ -45,8 +45,8 @@ const LONG = {
 const KILLED = 'recovery|power_loss|fault|model|shed';
 const PARTS = {
     store: {
-        postgres: ['--filter', 'postgres*/*'], recovery: ['--filter', `@(${KILLED})/*`],
-        sqlite: ['--filter', 'sqlite/*'], others: ['--filter', `!(postgres*|sqlite|${KILLED})/*`],
+        'postgres a-m': ['--filter', 'postgres/[a-m]*'], 'postgres n-z': ['--filter', '@(postgres/[!a-m]*|postgres_*/*)'],
+        sqlite: ['--filter', 'sqlite/*'], recovery: ['--filter', `@(${KILLED})/*`], others: ['--filter', `!(postgres*|sqlite|${KILLED})/*`],
     },
 };
 

@@ -39,7 +39,7 @@ for (const [on, step, end] of [
     ['timeout', () => new Promise(() => {}), { status_code: null, reason: 'timeout' }],
 ])
     test(`HOOKLINE_RUN_RETRY_ON=${on}: the run is called again, with its body, and its log says why`, async (t) => {
-        const env = { HOOKLINE_RUN_RETRY_ON: on, HOOKLINE_RESPONSE_GRACE_PERIOD: '400ms' };
+        const env = { HOOKLINE_RUN_RETRY_ON: on, ...(on === 'timeout' && { HOOKLINE_RESPONSE_GRACE_PERIOD: '1s' }) };
         const { calls, begin, ended } = await staged(t, [step, step], env);
         const { id } = await begin();
         const record = await ended(id);
