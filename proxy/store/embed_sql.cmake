@@ -8,7 +8,7 @@
 #
 #   -- name: RUN_CLAIM          a statement; all until its semicolon, which ends a line
 #   -- rows: {HL_SQL_MANY}      of an INSERT, behind its name: RUN_ADD_MANY is the same with so many rows
-#   -- text: MACRO header.h     instead of a body: the text is a macro of that header
+#   -- text: MACRO <header>     instead of a body: the text is a macro of that header
 #   -- part: in_scope(of)       what several statements have in common: {in_scope(r)} puts it in; the last argument may
 #                               have commas in it, or be nothing
 #   :run_id                     a parameter. PostgreSQL is told $1, $2 … in the order in which they first stand there

@@ -16,6 +16,9 @@ const CITED_FILE = new RegExp(
 const EXAMPLES = new Set([
     ...['app.py', 'main.py', 'server.js', 'demo.c'],
     ...['node.js', 'Node.js', 'a.b.c'],
+    // what the build makes of the .sql files
+    ...['store/sqlite/sql.h', 'store/sqlite/ask.h', 'store/postgres/sql.h', 'store/postgres/once.h'],
+    ...['store/import/read.h', 'store/import/write.h'],
     ...['corpus/', 'regression/', 'bodies/', 'build-bench/', 'build-sanitize/', 'build-sanitize/test-logs/', 'build/'],
 ]);
 // What a path may be relative to: the includes' folders, and where tests and pages stand.
