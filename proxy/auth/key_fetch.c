@@ -62,7 +62,8 @@ static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup
     }
     r->on_end = on_addresses;
     r->self = &is_done;
-    if (hl_resolver_begin(r, lookup, url->host, HL_LOOKUP_MAX_MS) != HL_OK)
+    /* Half of it is left for the request, whoever is silent. */
+    if (hl_resolver_begin(r, lookup, url->host, HL_KEY_FETCH_MS) != HL_OK)
         return out_of_memory;
     while (!is_done && !atomic_load(stops)) {
         hl_resolver_collect(r);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,13 +146,21 @@ struct outlet {
     char last;
 };
 
+/* What is no regular file has nothing in it that could go. */
+static bool has_emptied(FILE *file)
+{
+    struct stat st;
+    return (fstat(fileno(file), &st) == 0 && !S_ISREG(st.st_mode)) ||
+           ftruncate(fileno(file), 0) == 0;
+}
+
 /* What was in a file goes when there is something to write. A terminal would act on what is no text. */
 static bool on_piece(struct hl_cli_sink *sink, struct hl_str bytes)
 {
     struct outlet *o = HL_CONTAINER_OF(sink, struct outlet, sink);
     FILE *out = o->file ? o->file : o->cli->out;
     o->is_no_text = o->is_terminal && !hl_cli_is_text(&o->check, bytes);
-    if (o->file && o->n == 0 && ftruncate(fileno(o->file), 0) != 0)
+    if (o->file && o->n == 0 && !has_emptied(o->file))
         o->has_failed = true;
     o->n += bytes.n;
     if (bytes.n == 0 || o->is_no_text || o->has_failed)
@@ -165,7 +174,7 @@ static int end_outlet(struct outlet *o, int status)
 {
     if (o->is_no_text)
         return hl_cli_fail(o->cli, "the response is no text: --output FILE keeps it");
-    if (o->file && status == HL_CLI_OK && o->n == 0 && ftruncate(fileno(o->file), 0) != 0)
+    if (o->file && status == HL_CLI_OK && o->n == 0 && !has_emptied(o->file))
         o->has_failed = true;
     if (o->file && (o->has_failed || fflush(o->file) != 0))
         return hl_cli_fail(o->cli, "the file cannot be written: %s", strerror(errno));

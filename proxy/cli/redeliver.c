@@ -4,6 +4,7 @@
  * Not here: how many are sent (redelivery.c). */
 #include "cli/redeliver.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,6 +22,7 @@
 
 #define MANY        10 /* more are asked about first */
 #define ALL_AT_ONCE 1000000
+#define PLACES_MAX  10000 /* destinations that are counted */
 #define WHERE_MAX   (HL_DESTINATION_MAX + 8)
 
 struct task {
@@ -56,7 +58,9 @@ static void keep_row(void *owner, json_t *delivery)
         t->status = hl_cli_fail(t->cli, "the answer is not hookline's: a delivery has no id");
     else if (hl_buf_append(&t->ids, (const char *)&id, sizeof(id)) != HL_OK)
         t->status = hl_cli_fail(t->cli, "out of memory");
-    else if (!place || json_object_set_new_nocheck(t->places, place, json_true()) != 0)
+    else if (!place || strlen(place) > HL_DESTINATION_MAX ||
+             json_object_size(t->places) > PLACES_MAX ||
+             json_object_set_new_nocheck(t->places, place, json_true()) != 0)
         t->has_unknown_place = true;
     if (t->is_dry)
         hl_cli_delivery_table_add(&t->table, delivery);

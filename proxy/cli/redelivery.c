@@ -146,7 +146,7 @@ static bool take_answer(struct job *job, size_t n, const json_t *answer)
         json_array_size(left) > n || (size_t)sent + n_refused + json_array_size(left) != n)
         return false;
     size_t n_done = put_back(job, n, left);
-    if (n_done + json_array_size(left) != n)
+    if (n_done == 0 || n_done + json_array_size(left) != n)
         return false;
     job->at += n_done;
     job->sent += (size_t)sent;
@@ -175,10 +175,12 @@ static int send_piece(struct job *job)
     int status = hl_cli_ask_any(job->session, "POST", job->target, body, &answered, &answer);
     job->in_doubt = status == HL_CLI_OK ? 0 : n;
     if (status == HL_CLI_OK && answered == 202) {
-        if (!take_answer(job, n, answer))
-            status = hl_cli_fail(job->cli, "the answer is not hookline's");
-        else
+        if (take_answer(job, n, answer)) {
             show_progress(job, "");
+        } else {
+            job->in_doubt = n;
+            status = hl_cli_fail(job->cli, "the answer is not hookline's");
+        }
     } else if (status == HL_CLI_OK && can_wait(job, answered)) {
         show_progress(job, ", waiting for room");
         nanosleep(&pause, NULL);

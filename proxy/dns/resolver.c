@@ -114,8 +114,10 @@ enum hl_err hl_resolver_begin(
     lookup->due_ms = now_ms;
     hl_resolv_conf_read(&conf);
     lookup->sources = conf.sources;
-    if (name.n == 0 || is_number(name) || name.n >= sizeof(lookup->name))
+    if (name.n == 0 || is_number(name) || name.n >= sizeof(lookup->name)) {
         lookup->sources.n = 0;
+        name.n = 0;
+    }
     hl_str_put_cut(lookup->name, sizeof(lookup->name), name);
     go_on(lookup);
     if (must_walk(lookup)) {

@@ -94,9 +94,9 @@ struct hl_run_ref {
     struct hl_store_msg m;
     struct hl_id run_id;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
-    struct hl_cancel_run
-        *order; /* the asker's, for the worker; reply NULL: it is on its way. NULL: the
-                                  * store finds memory for one, or nobody is told */
+    /* The asker's, for the worker; in the reply NULL: it is on its way. NULL: the store finds memory
+     * for one, or nobody is told. */
+    struct hl_cancel_run *order;
 };
 struct hl_cancel_run {
     struct hl_msg msg;

@@ -260,7 +260,11 @@ macro(add_statement)
     string(APPEND arrays "HL_STATEMENT_END};\n")
   endif()
   math(EXPR n_values "${n_params} * ${n_rows}")
-  string(APPEND table "    [${STATEMENT}_${name}] = {\"${name}\",\n        ${quoted},\n        ${array}, ${n_params}, ${n_rows}, ${n_values}},\n")
+  set(called ${name})
+  if(DIALECT STREQUAL "postgres")
+    set(called hl_${name}) # as it is prepared: behind a pooler a connection is others' as well
+  endif()
+  string(APPEND table "    [${STATEMENT}_${name}] = {\"${called}\",\n        ${quoted},\n        ${array}, ${n_params}, ${n_rows}, ${n_values}},\n")
 endmacro()
 
 # The same INSERT with more rows, whose parameters have no names there but are counted: each has as many values.

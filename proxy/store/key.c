@@ -214,7 +214,7 @@ void hl_key_derive(
 /* A destination's lane is asked for three times a call, by two threads, and an HMAC costs four blocks of SHA-256. So each
  * thread remembers a few; under which key, too. */
 struct recalled_lane {
-    uint8_t key[HL_KEY_SIZE];
+    uint8_t check[HL_KEY_SIZE]; /* of its key, which names it and is no secret */
     uint64_t lane;
     size_t n; /* 0: none */
     char name[LANE_NAME_MAX];
@@ -234,12 +234,12 @@ static uint64_t recall_lane(const struct hl_key *key, struct hl_str name)
 {
     struct recalled_lane *place = &recalled[hl_key_subject(key, name) % LANES_RECALLED];
     bool is_there = place->n == name.n && memcmp(place->name, name.p, name.n) == 0 &&
-                    memcmp(place->key, key->lane, sizeof(place->key)) == 0;
+                    memcmp(place->check, key->check, sizeof(place->check)) == 0;
     if (!is_there) {
         place->lane = hash_lane(key, name);
         place->n = name.n;
         memcpy(place->name, name.p, name.n);
-        memcpy(place->key, key->lane, sizeof(place->key));
+        memcpy(place->check, key->check, sizeof(place->check));
     }
     return place->lane;
 }

@@ -24,7 +24,11 @@ static const struct hl_fn_value *value_of(const json_t *json)
 
 static void set_memory(void)
 {
-    json_set_alloc_funcs(hl_noted_malloc, free);
+    json_malloc_t present;
+    json_free_t release;
+    json_get_alloc_funcs(&present, &release);
+    if (present == malloc) /* else a function has chosen its own */
+        json_set_alloc_funcs(hl_noted_malloc, free);
 }
 
 /* Of what there was no memory for, jansson reads the rest. */

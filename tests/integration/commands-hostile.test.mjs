@@ -128,6 +128,7 @@ function withDead(t, n, answers) {
 
 test('however sending many webhooks again ends, it says how many went, why, and how to go on', { limit: 60_000 }, async (t) => {
     const all = (response, ids) => response.writeHead(202).end(JSON.stringify({ redelivered: ids.length, refused: [], left: [] }));
+    const none = (response, ids) => response.writeHead(202).end(JSON.stringify({ redelivered: 0, refused: [], left: ids }));
     const some = (response, ids) =>
         response.writeHead(202).end(JSON.stringify({
             redelivered: ids.length - 5,
@@ -144,6 +145,7 @@ test('however sending many webhooks again ends, it says how many went, why, and 
         [[some, cut], 495, 702, 9, /3 are not/, / \(of the next 500 it is not known\); /],
         [[cut], 0, 1200, null, /0 deliveries are sent again/],
         [[all, senseless], 500, 700, 499, /not hookline's/],
+        [[all, none], 500, 700, 499, /not hookline's/],
     ]) {
         const { ids, url } = withDead(t, 1200, answers);
         const { code, stdout, stderr } = await ask(['deliveries', 'redeliver', '--since', '1h', '--yes'], await url);

@@ -77,7 +77,8 @@ for (const name of ['sqlite-83b9cd1', 'sqlite-554c02f', 'postgres-554c02f'])
         for (const [label, id] of deliveries) {
             const { state, attempts } = (await ask('GET', `/v2/projects/p/deliveries/${id}`)).json();
             assert.ok(attempts.length >= 1, label);
-            assert.equal(state, label, label);
+            // What waits has attempts that were due meanwhile, the last one, too.
+            assert.ok(state === label || (label === 'pending' && state === 'dead'), `${label}: ${state}`);
         }
         if (made.stream) {
             const events = await ask('GET', `/v2/projects/p/apps/a/runs/${made.runs['kept stream']}/events`);

@@ -86,11 +86,11 @@ static void write_all(struct hl_pg_store *s)
 {
     struct hl_pg_recall *r = &s->recall;
     write_self(s);
+    HL_LIST_EACH (node, &r->past) /* before what was begun since: the oldest go first */
+        write_begun(s, hl_pg_begun_of(node));
     for (size_t i = 0; i < r->begun.cap; i++)
         if (r->begun.entries[i].value)
             write_begun(s, r->begun.entries[i].value);
-    HL_LIST_EACH (node, &r->past)
-        write_begun(s, hl_pg_begun_of(node));
     HL_LIST_EACH (node, &r->runs)
         write_ended(s, hl_pg_ended_of(node));
     HL_LIST_EACH (node, &r->deliveries)
@@ -188,7 +188,8 @@ static void forget_old(struct hl_pg_recall *r)
     uint64_t now_ms = hl_clock_mono_ms();
     if (r->is_due)
         return;
-    while (r->n_past > 0 && is_old(hl_pg_begun_of(r->past.next)->at_ms, now_ms))
+    while (r->n_past > 0 &&
+           (r->n_past > HL_PG_DEEDS_MAX || is_old(hl_pg_begun_of(r->past.next)->at_ms, now_ms)))
         forget_past(r, hl_pg_begun_of(r->past.next));
     while (r->n_runs > 0 && (r->n_runs > HL_PG_DEEDS_MAX || r->bytes > KEEP_BYTES ||
                                 is_old(hl_pg_ended_of(r->runs.next)->op.posted_ms, now_ms)))
@@ -341,6 +342,7 @@ static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
         w->ref = *(const struct hl_run_ref *)op->m;
     else
         w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
+    w->ref.order = NULL; /* the asker's */
     w->op.delivery_id = op->delivery_id;
     w->revoked_ms = hl_clock_wall_ms();
     keep_word(&s->recall, w, is_cancel);

@@ -5,7 +5,7 @@
  * with each batch: a kill loses nothing that was written, a power cut the last seconds. Lines are sealed, each for its
  * number: that keeps them to this key's replicas, and is their checksum.
  *
- * Promise: nothing waits for it. Where the disk takes nothing the file goes, for what it says is not so any more, and
+ * Promise: nothing waits for it but the end of the process. Where the disk takes nothing the file goes, for what it says is not so any more, and
  * is made anew later. A file that was copied, damaged, or sealed with a key that is not known is not believed: who
  * reads it would speak for a process that may be alive. */
 #include "store/postgres/diary.h"
@@ -71,6 +71,7 @@ struct hl_pg_diary {
     enum standing standing;
     uint64_t last, again_ms;
     bool is_rest_said, is_closing;
+    bool is_stale; /* the file is to go: what is not in it was given up */
     struct batch waiting;
 
     /* Who writes has these; nobody else while `is_busy`. */
@@ -118,10 +119,10 @@ static void close_file(struct hl_pg_diary *d)
     d->add = d->drop = NULL;
 }
 
-/* Its log first: alone it says nothing. */
+/* The database first: its log alone says nothing, and it alone would say what was so earlier. */
 static void remove_file(struct hl_pg_diary *d)
 {
-    static const char *const ends[] = {"-wal", "-shm", "-journal", ""};
+    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     char path[HL_PATH_MAX];
     close_file(d);
     for (size_t i = 0; i < HL_ARRAY_LEN(ends); i++)
@@ -207,9 +208,11 @@ static const char *read_lines(struct reading *r)
 static bool is_whole(sqlite3 *db)
 {
     sqlite3_stmt *st = NULL;
-    bool is = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
-              sqlite3_step(st) == SQLITE_ROW &&
-              strcmp((const char *)sqlite3_column_text(st, 0), "ok") == 0;
+    const char *said = NULL;
+    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
+        sqlite3_step(st) == SQLITE_ROW)
+        said = (const char *)sqlite3_column_text(st, 0);
+    bool is = said && strcmp(said, "ok") == 0;
     sqlite3_finalize(st);
     return is;
 }
@@ -347,8 +350,22 @@ static void on_written(uv_work_t *work, int status)
         hl_pg_diary_turn(d);
 }
 
+static void on_remove(uv_work_t *work)
+{
+    remove_file(work->data);
+}
+
+static void on_removed(uv_work_t *work, int status)
+{
+    struct hl_pg_diary *d = work->data;
+    d->is_busy = false;
+    d->is_stale = status != 0;
+}
+
 void hl_pg_diary_turn(struct hl_pg_diary *d)
 {
+    if (d->is_stale && !d->is_busy)
+        d->is_busy = uv_queue_work(d->loop, &d->work, on_remove, on_removed) == 0;
     if (d->is_busy || d->standing != WRITING || (d->waiting.n == 0 && !d->waiting.is_anew))
         return;
     d->batch = d->waiting;
@@ -390,8 +407,10 @@ static bool push(struct hl_pg_diary *d, struct line line)
         }
     }
     size_t bytes = b->bytes + sizeof(line) + line.bytes.n;
-    if (d->standing == WRITING && (b->n == b->cap || bytes > WAITING_MAX))
+    if (d->standing == WRITING && (b->n == b->cap || bytes > WAITING_MAX)) {
         rest(d, "more waits for its disk than there is room for");
+        d->is_stale = true;
+    }
     if (d->standing != WRITING) {
         hl_buf_fini(&line.bytes);
         return false;

@@ -49,7 +49,7 @@
 #define HL_PG_PREMISE_NAME(name, value) ", '" #name "'"
 #define HL_PG_PREMISES_UNDONE                                                                      \
     "SELECT set_config('hookline.told', '', false), count(set_config(name, reset_val, false))"     \
-    " FROM pg_settings WHERE name IN ('transaction_timeout'" HL_PG_PREMISE_MAP(                    \
+    " FROM pg_settings WHERE lower(name) IN ('transaction_timeout'" HL_PG_PREMISE_MAP(             \
         HL_PG_PREMISE_NAME) ")"
 
 #endif

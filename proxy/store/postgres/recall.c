@@ -113,6 +113,19 @@ static void on_rest_told(struct hl_pg_store *s, const PGresult *result)
     r->then(s);
 }
 
+/* That one has left: it is this process, some time ago. */
+static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct hl_id *as)
+{
+    struct hl_pg_params *p = &s->params;
+    if (hl_id_eq(as, &s->node_id))
+        return;
+    hl_pg_add_id(p, HL_PG_P_ME, as);
+    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
+    hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
+    hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
+}
+
 static void tell_rest(struct hl_pg_store *s)
 {
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_rest_told);
@@ -122,6 +135,8 @@ static void tell_rest(struct hl_pg_store *s)
         tell_again(s);
         return;
     }
+    if (!hl_id_is_nil(&s->recall.self.id))
+        add_past(s, e, &s->recall.self.id); /* where it had no runs, too: nobody waits for it */
     add_settled(s, e);
     add_words(s, e);
     hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
@@ -138,19 +153,6 @@ static void tell_rest(struct hl_pg_store *s)
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
     hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
     hl_pg_errand_send(e);
-}
-
-/* That one has left: it is this process, some time ago. */
-static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct hl_id *as)
-{
-    struct hl_pg_params *p = &s->params;
-    if (hl_id_eq(as, &s->node_id))
-        return;
-    hl_pg_add_id(p, HL_PG_P_ME, as);
-    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->name));
-    hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
-    hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
-    hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
 }
 
 static void tell_past(struct hl_pg_store *s);

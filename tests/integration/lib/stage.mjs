@@ -69,7 +69,7 @@ async function open(key, env) {
 }
 
 /** Some are queued or inside the app. */
-const CALLS = /^hookline_runs_(queued|in_flight) [1-9]/m;
+const CALLS = /^hookline_(runs_queued|runs_in_flight|http_requests_in_flight) [1-9]/m;
 
 /** What the test has asked for is over: nothing of it comes to the next one's app. */
 async function settle(server, sidecar) {

@@ -217,9 +217,9 @@ SELECT count(*) FROM back;
 -- name: RUN_PUT_OFF
 -- Runs that cannot be begun here.
 UPDATE :schema.ticket t SET node_id = NULL, epoch = t.epoch + 1, attempt = t.attempt - 1,
-    started_ms = NULL, due_at = now() + {put_off(r)}
-FROM :schema.run r
-WHERE t.node_id = :me::uuid AND t.run_id = ANY (:run_id::uuid[]) AND r.run_id = t.run_id;
+    started_ms = NULL, due_at = now() + coalesce(
+        (SELECT {put_off(r)} FROM :schema.run r WHERE r.run_id = t.run_id), interval '10 min')
+WHERE t.node_id = :me::uuid AND t.run_id = ANY (:run_id::uuid[]);
 
 -- name: RUN_RETAKE
 -- Runs that are here, or ended here, and their epochs: what knows of an earlier one only is this replica's again.
