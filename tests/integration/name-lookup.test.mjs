@@ -249,18 +249,6 @@ test('key sets are found so, too', async (t) => {
     await until('they are had', async () => (await call(RUN, { headers, body: '{}' })).status === 200);
 });
 
-test('key sets are found behind a search domain that is silent, and there is time left to fetch them', async (t) => {
-    const started = await openTroubled(t, 'keys');
-    if (!started) return;
-    started.dns.set('keys.broken.test', 'SILENCE');
-    const [key, port] = [await makeKey(), await freePort()];
-    await startServer(t, (x) => x.send(200, {}, jwks(key)), port, HERE[0]);
-    const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_JWKS_URL: `http://keys:${port}/keys` };
-    const { call } = await stage(t, { env, command: started.command });
-    const headers = { authorization: `Bearer ${await sign(key)}` };
-    await until('they are had', async () => (await call(RUN, { headers, body: '{}' })).status === 200, 40_000);
-});
-
 test('egress proxies are found so, too, and the receivers behind them', async (t) => {
     const started = await openTroubled(t, 'proxy', '127.0.0.1');
     if (!started) return;
