@@ -162,15 +162,15 @@ static const struct set postgres_sets[] = {SET(hl_pg_sql, HL_PG_SQL_COUNT),
 
 static const char of_replicas[] = "there is a row for each replica";
 
-static const struct leave postgres_leaves[] = {{"NODE_UNHEARD", "node", of_replicas},
-    {"NODE_BURY", "node", of_replicas}, {"COUNT", "node", of_replicas},
-    {"ASK_REPLICAS", "node", of_replicas}, {"ASK_OVERVIEW", "node", of_replicas},
-    {"STATUS", "node", of_replicas}, {"REKEY_OTHERS", "node", of_replicas},
-    {"ASK_OVERVIEW", "failing", "in order, as far as LIMIT"},
-    {"EVENT_ACCOUNTS", "account", "after an outage, all are read"},
-    {"CROWD", "delivery_ticket", "all are counted, while much is pending"},
-    {"STATUS", "ticket", "a command counts what waits and runs"},
-    {"REKEY_READ_SHARED", "meta", "a few rows"}, {NULL, NULL, NULL}};
+static const struct leave postgres_leaves[] = {{"hl_NODE_UNHEARD", "node", of_replicas},
+    {"hl_NODE_BURY", "node", of_replicas}, {"hl_COUNT", "node", of_replicas},
+    {"hl_ASK_REPLICAS", "node", of_replicas}, {"hl_ASK_OVERVIEW", "node", of_replicas},
+    {"hl_STATUS", "node", of_replicas}, {"hl_REKEY_OTHERS", "node", of_replicas},
+    {"hl_ASK_OVERVIEW", "failing", "in order, as far as LIMIT"},
+    {"hl_EVENT_ACCOUNTS", "account", "after an outage, all are read"},
+    {"hl_CROWD", "delivery_ticket", "all are counted, while much is pending"},
+    {"hl_STATUS", "ticket", "a command counts what waits and runs"},
+    {"hl_REKEY_READ_SHARED", "meta", "a few rows"}, {NULL, NULL, NULL}};
 
 static struct hl_pg_session open_schema(struct fixture *f, struct hl_pg_settings *settings)
 {
