@@ -37,8 +37,10 @@ const memory = join(build, 'test-times.json'); // how long what took the last ti
  * took then.
  */
 const LONG = {
-    'unit store postgres a-m': 100, 'unit store postgres n-z': 100, 'unit store recovery': 100, killpoints: 60, 'streams-cut': 60, kill: 50, chaos: 50, 'streams-kill': 50,
-    'replicas-faults': 50, 'replicas-outage': 50, 'webhook-kills': 50, 'run-retries-kills': 50,
+    'unit store others': 200, 'unit store recovery': 120, 'unit store postgres a-m': 100, 'unit store postgres n-z': 110, 'unit store sqlite': 60,
+    'unit app': 50, 'unit webhook': 50, memory: 95, killpoints: 90, 'streams-cut': 85, 'webhook-isolation': 60, vanished: 55,
+    'dashboard-streams': 50, 'dashboard-run': 50, 'dashboard-trouble': 50, overview: 50, 'streams-follow': 45, 'webhook-dns': 45, commands: 45,
+    frameworks: 45, 'replicas-faults': 50, 'replicas-outage': 50, 'streams-kill': 50, 'webhook-kills': 50, 'run-retries-kills': 50, kill: 50, chaos: 50,
 };
 
 /** The store's program is run several times: its suites on PostgreSQL, and what is killed, take as long as all others. */
