@@ -5,14 +5,20 @@ import { test } from './lib/case.mjs';
 import { link } from './lib/link.mjs';
 import { LOST, asked, box, count, numbers, panel, rows, scene, see, texts } from './lib/stream_page.mjs';
 
-test('a lost connection is said, and taken up behind the last event', async (t) => {
-    const { stream, call, sidecar, token } = await scene(t);
+/** That page, at the end of a cable that can be cut. */
+async function openByCable(t, sidecar, token, hash) {
     const cable = await link(t, sidecar.adminUrl);
-    const { id } = await call({ stream: true });
     const page = await openTab(t, sidecar, { origin: new URL(cable.url).origin, complaints: LOST });
     await page.goto(`${cable.url}#token=${token}`);
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
-    await goTo(page, `#/runs/${id}`);
+    await goTo(page, hash);
+    return { cable, page };
+}
+
+test('a lost connection is said, and taken up behind the last event', async (t) => {
+    const { stream, call, sidecar, token } = await scene(t);
+    const { id } = await call({ stream: true });
+    const { cable, page } = await openByCable(t, sidecar, token, `#/runs/${id}`);
     await stream.send(...numbers(1, 3));
     await count(page, 3);
     await cable.cut();
@@ -195,12 +201,8 @@ test('the role invoke follows what it called', async (t) => {
 
 test('whoever hears the page is told how the stream stands, not each event', async (t) => {
     const { stream, call, sidecar, token } = await scene(t);
-    const cable = await link(t, sidecar.adminUrl);
     const { id } = await call({ stream: true });
-    const page = await openTab(t, sidecar, { origin: new URL(cable.url).origin, complaints: LOST });
-    await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
-    await goTo(page, `#/runs/${id}`);
+    const { cable, page } = await openByCable(t, sidecar, token, `#/runs/${id}`);
     await stream.send('event 1');
     await count(page, 1);
     await page.getByRole('status').getByText(/^Run /).waitFor({ state: 'attached' });
