@@ -15,6 +15,7 @@
 # build-bench/instructions/), PORT (the first of three that are used: 18280).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/bench/common.sh
 
 bounds=$PWD/tests/bench/instructions.txt build=$PWD/build-bench work=$PWD/build-bench/instructions
 binary=${HOOKLINE_BIN:-$build/hookline}
@@ -90,20 +91,6 @@ settings_of() {
     esac
 }
 
-# A good one, `token`, signed with `secret`.
-make_token() {
-    local claims
-    secret=$(head -c 24 /dev/urandom | base64url)
-    claims=$(printf '{"iss":"https://id.example/realms/bench","sub":"%036d","aud":"hookline","project_id":"p","iat":%d,"exp":%d,"jti":"%036d"}' \
-        1 "$(date +%s)" $(($(date +%s) + 86400)) 2 | base64url)
-    token=$(printf '{"alg":"HS256","typ":"JWT"}' | base64url).$claims
-    token+=.$(printf %s "$token" | openssl dgst -sha256 -hmac "$secret" -binary | base64url)
-}
-
-base64url() {
-    base64 -w0 | tr '+/' '-_' | tr -d =
-}
-
 # count CALLS: leaves callgrind.CALLS. A start that makes the data directory comes first, and is not counted.
 count() {
     local status=0
@@ -118,23 +105,14 @@ count() {
 
 # start [TOOL…]: returns when hookline listens.
 start() {
-    ! connects || fail "port $port is in use"
+    ! connects "$port" || fail "port $port is in use"
     env -u HOOKLINE_BIN HOOKLINE_LISTEN="127.0.0.1:$port" HOOKLINE_ADMIN_LISTEN="127.0.0.1:$((port + 2))" \
         HOOKLINE_APP_URL="http://127.0.0.1:$app" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$work/data" \
         HOOKLINE_SHUTDOWN_DELAY=0s HOOKLINE_LOG_LEVEL=error "${settings[@]}" "$@" "$binary" >hookline.log 2>&1 &
     pid=$!
-    for _ in {1..600}; do
-        # Twice: hookline tries its ports first, and under valgrind it is a while until it listens for good.
-        ! connects || ! sleep 0.5 || ! connects || return 0
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.1
-    done
+    listens "$port" "$pid" 600 && return
     cat hookline.log >&2
     fail "hookline does not listen"
-}
-
-connects() {
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null
 }
 
 stop() {

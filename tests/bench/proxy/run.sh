@@ -17,6 +17,7 @@
 # Variables: LOAD_CORE (0: app and callers) and PROXY_CORE (1: the one that is measured).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+. tests/bench/common.sh
 
 source=$PWD/tests/bench/proxy build=$PWD/build-bench work=$PWD/build-bench/bench-proxy
 load_core=${LOAD_CORE:-0} proxy_core=${PROXY_CORE:-1}
@@ -110,22 +111,13 @@ command_of() {
     esac
 }
 
-# A good token of about 400 bytes, `token`; the beginning of bad ones, `bad`, that name a key whose other half nobody
-# has: the generator of P-256.
+# A good token, `token`; the beginning of bad ones, `bad`, that name a key whose other half nobody has: the generator of
+# P-256.
 make_tokens() {
-    local claims
-    secret=$(head -c 24 /dev/urandom | base64url)
-    claims=$(printf '{"iss":"https://id.example/realms/bench","sub":"%036d","aud":"hookline","project_id":"p","iat":%d,"exp":%d,"jti":"%036d"}' \
-        1 "$(date +%s)" $(($(date +%s) + 86400)) 2 | base64url)
-    token=$(printf '{"alg":"HS256","typ":"JWT"}' | base64url).$claims
-    token+=.$(printf %s "$token" | openssl dgst -sha256 -hmac "$secret" -binary | base64url)
+    make_token
     bad=$(printf '{"alg":"ES256","typ":"JWT","kid":"g"}' | base64url).$claims
     printf '{"keys":[{"kty":"EC","crv":"P-256","kid":"g","x":"%s","y":"%s"}]}' \
         axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU >"$work/jwks.json"
-}
-
-base64url() {
-    base64 -w0 | tr '+/' '-_' | tr -d =
 }
 
 # start NAME [TOOL…]: a contender, run by that tool, on its core; returns when it listens.
@@ -136,18 +128,9 @@ start() {
     ! connects "${port[$name]}" || fail "port ${port[$name]} is in use"
     env "${settings[@]}" taskset -c "$proxy_core" "$@" "${command[@]}" >"$name.log" 2>&1 &
     pid[$name]=$!
-    for _ in {1..300}; do
-        # Twice: hookline tries its ports first, and under valgrind it is a while until it listens for good.
-        ! connects "${port[$name]}" || ! sleep 0.5 || ! connects "${port[$name]}" || return 0
-        kill -0 "${pid[$name]}" 2>/dev/null || break
-        sleep 0.1
-    done
+    listens "${port[$name]}" "${pid[$name]}" 300 && return
     cat "$name.log" >&2
     fail "$name does not listen"
-}
-
-connects() {
-    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 # stop NAME: and wait for its end. The caller has closed its connections.

@@ -10,6 +10,7 @@
 # Variables: LOAD_CORE (0: the callers), SERVER_CORE (1: the one that is measured), PYTHON (/usr/bin/python3).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+. tests/bench/common.sh
 
 source=$PWD/tests/bench/runtime build=$PWD/build-bench work=$PWD/build-bench/bench-runtime
 load_core=${LOAD_CORE:-0} server_core=${SERVER_CORE:-1} python=${PYTHON:-/usr/bin/python3}
@@ -92,10 +93,6 @@ start() {
     done
     cat "$name.log" >&2
     fail "$name does not listen"
-}
-
-connects() {
-    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 stop_all() {

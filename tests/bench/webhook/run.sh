@@ -16,6 +16,7 @@
 # hookline: an older one, say), HOOKLINE_WEBHOOK_… (as hookline's own).
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+. tests/bench/common.sh
 
 source=$PWD/tests/bench/webhook build=$PWD/build-bench work=$PWD/build-bench/bench-webhook
 load_core=${LOAD_CORE:-0} proxy_core=${PROXY_CORE:-1}
@@ -76,18 +77,9 @@ start() {
         HOOKLINE_SHUTDOWN_DELAY=0s HOOKLINE_LOG_LEVEL=error HOOKLINE_AUTH=none \
         HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8 "${started[@]}" taskset -c "$proxy_core" "$@" "$binary" >hookline.log 2>&1 &
     pid=$!
-    for _ in {1..300}; do
-        # Twice: hookline tries its ports first, and under valgrind it is a while until it listens for good.
-        ! connects "$port" || ! sleep 0.5 || ! connects "$port" || return 0
-        kill -0 "$pid" 2>/dev/null || break
-        sleep 0.1
-    done
+    listens "$port" "$pid" 300 && return
     cat hookline.log >&2
     fail "hookline does not listen"
-}
-
-connects() {
-    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
 stop() {
