@@ -106,9 +106,12 @@ static bool is_named(const json_t *left, const struct hl_id *id)
     const json_t *item;
     size_t i;
     struct hl_id one;
-    json_array_foreach(left, i, item) if (json_is_string(item) &&
-                                          hl_id_parse(hl_str_from(json_string_value(item)), &one) &&
-                                          hl_id_eq(&one, id)) return true;
+    json_array_foreach(left, i, item)
+    {
+        if (json_is_string(item) && hl_id_parse(hl_str_from(json_string_value(item)), &one) &&
+            hl_id_eq(&one, id))
+            return true;
+    }
     return false;
 }
 
