@@ -99,7 +99,7 @@ function get(url) {
 function familyIn(text, name) {
     const family = name.replace(/_(bucket|sum|count)$/, '');
     const isIts = (line) => line.startsWith(family, line.startsWith('# ') ? '# HELP '.length : 0);
-    return `${text.split('\n').filter(isIts).join('\n')}\n`;
+    return text.split('\n').filter(isIts).map((line) => `${line}\n`).join('');
 }
 
 /** Anything that looks like a token or a webhook secret, and what this sidecar's own secrets are. */
@@ -212,7 +212,9 @@ export class Sidecar {
     /** The sum of a metric's samples that carry these labels; undefined when there is no such metric. */
     async metric(name, labels = {}) {
         const { text } = await this.admin('/metrics');
-        const samples = parseMetrics(familyIn(text, name))
+        const ofFamily = familyIn(text, name);
+        if (!ofFamily) return undefined;
+        const samples = parseMetrics(ofFamily)
             .flatMap((family) => family.samples)
             .filter(
                 (s) =>
