@@ -111,6 +111,8 @@ test('a store that was copied file by file while hookline wrote does not start',
         const before = await salt();
         await until('the log has been moved, and begun anew', async () => (await salt()) !== before, 60_000);
     }
+    const now = acked.length;
+    await until('it has something', () => acked.length >= now + 8);
     await copy('hookline.db-wal');
     await stop();
     assert.match(await refused(to), /is (damaged|a damaged copy) \(/);

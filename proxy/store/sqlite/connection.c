@@ -216,19 +216,22 @@ static bool has_left_log(const char *path)
     return hl_path(name, "%s-wal", path) == HL_OK && stat(name, &st) == 0 && st.st_size > 0;
 }
 
-/* The file that the database was in when it was opened last; 0: nobody noted it. */
+/* The file that the database was in when it was opened last; 0: nobody noted it, -1: it cannot be read. */
 static int64_t noted_inode(struct hl_database *db)
 {
     sqlite3_stmt *st = NULL;
-    int64_t inode = 0;
-    if (sqlite3_prepare_v2(db->db, "SELECT v FROM meta WHERE k = 'inode'", -1, &st, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(st) == SQLITE_ROW)
-        inode = sqlite3_column_int64(st, 0);
+    int64_t inode = -1;
+    int rc = sqlite3_prepare_v2(db->db, "SELECT v FROM meta WHERE k = 'inode'", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+        inode = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
     sqlite3_finalize(st);
     return inode;
 }
 
+/* Moved from the log into the file at once, before anything is accepted: a copy of the file alone, whenever it
+ * is made, has its tables and says what it is. */
 static enum hl_err note_inode(struct hl_database *db, int64_t inode)
 {
     sqlite3_stmt *st = NULL;
@@ -239,6 +242,8 @@ static enum hl_err note_inode(struct hl_database *db, int64_t inode)
     if (rc == SQLITE_OK)
         sqlite3_step(st);
     rc = sqlite3_finalize(st);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return rc == SQLITE_OK ? HL_OK : hl_sql_err(db->db, rc);
 }
 
