@@ -264,7 +264,7 @@ macro(add_statement)
   if(DIALECT STREQUAL "postgres")
     set(called hl_${name}) # as it is prepared: behind a pooler a connection is others' as well
   endif()
-  string(APPEND table "    [${STATEMENT}_${name}] = {\"${called}\",\n        ${quoted},\n        ${array}, ${n_params}, ${n_rows}, ${n_values}},\n")
+  string(APPEND table "    [${STATEMENT}_${name}] = {\"${called}\", \"${file_name}\",\n        ${quoted},\n        ${array}, ${n_params}, ${n_rows}, ${n_values}},\n")
 endmacro()
 
 # The same INSERT with more rows, whose parameters have no names there but are counted: each has as many values.

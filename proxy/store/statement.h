@@ -9,8 +9,8 @@
 #define HL_STATEMENT_END UINT8_MAX
 
 struct hl_statement {
-    const char
-        *name; /* in its .sql file; of PostgreSQL's with "hl_" before it, as it is prepared */
+    const char *name; /* in its file; of PostgreSQL's with "hl_" before it, as it is prepared */
+    const char *file; /* run.sql: PostgreSQL's say by it over which connection they are sent */
     const char *text;
     /* Of the enum that is made with it (hl_sql_param, hl_ask_param …), of a row; HL_STATEMENT_END is last. */
     const uint8_t *params;

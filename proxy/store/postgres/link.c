@@ -22,20 +22,23 @@
 
 /* --- making a connection ---------------------------------------------------------------------- */
 
-enum hl_err hl_pg_link_prepare(
-    struct hl_pg_session *s, const struct hl_pg_texts *texts, char *why, size_t why_len)
+enum hl_err hl_pg_link_prepare(struct hl_pg_session *s, const struct hl_pg_texts *texts,
+    enum hl_pg_way way, char *why, size_t why_len)
 {
     if (!s->settings->prepares)
         return HL_OK;
     enum hl_err err = hl_pg_session_prepare_begin(s, why, why_len);
-    for (int i = 0; i < HL_PG_SQL_COUNT && !err; i++)
-        err = hl_pg_session_prepare(s, hl_pg_sql_statements[i].name, texts->text[i], why, why_len);
+    for (enum hl_pg_sql i = 0; i < HL_PG_SQL_COUNT && !err; i++)
+        if (hl_pg_statement_goes(i, way))
+            err = hl_pg_session_prepare(
+                s, hl_pg_sql_statements[i].name, texts->text[i], why, why_len);
     return err ? err : hl_pg_session_prepare_end(s, why, why_len);
 }
 
 static enum hl_err prepare(struct hl_pg_session *s, void *arg, char *why, size_t why_len)
 {
-    return hl_pg_link_prepare(s, arg, why, why_len);
+    const struct hl_pg_link *l = arg;
+    return hl_pg_link_prepare(s, l->texts, l->way, why, why_len);
 }
 
 static void try_later(struct hl_pg_link *l);
@@ -43,7 +46,7 @@ static void try_later(struct hl_pg_link *l);
 static void connect_again(struct hl_pg_link *l)
 {
     hl_pg_work begin = l->begin ? l->begin : prepare;
-    void *arg = l->begin ? l->self : (void *)l->texts;
+    void *arg = l->begin ? l->self : l;
     l->job = hl_pg_job_start(l->settings, begin, arg, &l->connected);
     if (!l->job)
         try_later(l);

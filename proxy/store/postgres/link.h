@@ -37,7 +37,8 @@ struct hl_pg_link {
     uv_loop_t *loop;
     const struct hl_pg_settings *settings; /* borrowed, as `texts` is */
     const struct hl_pg_texts *texts;
-    PGconn *conn; /* NULL: there is none now */
+    enum hl_pg_way way; /* the writer, unless set after hl_pg_link_init */
+    PGconn *conn;       /* NULL: there is none now */
     uv_poll_t *poll;
     int watched;      /* the events that `poll` waits for */
     uv_timer_t timer; /* the next try, or the next look at what does not answer */
@@ -94,8 +95,8 @@ HL_MUST_CHECK bool hl_pg_link_end(struct hl_pg_link *l, struct hl_pg_flight *f);
  * memory. */
 bool hl_pg_sqlstate_passes(const char *sqlstate);
 
-/* Prepares a new session for links: blocking, on the thread that made it. */
-HL_MUST_CHECK enum hl_err hl_pg_link_prepare(
-    struct hl_pg_session *s, const struct hl_pg_texts *texts, char *why, size_t why_len);
+/* Prepares in a new session what is sent over such a link: blocking, on the thread that made it. */
+HL_MUST_CHECK enum hl_err hl_pg_link_prepare(struct hl_pg_session *s,
+    const struct hl_pg_texts *texts, enum hl_pg_way way, char *why, size_t why_len);
 
 #endif

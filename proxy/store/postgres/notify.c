@@ -124,6 +124,7 @@ static void on_listener(void *self, bool is_up)
 int hl_pg_notify_init(struct hl_pg_store *s)
 {
     int rc = hl_pg_link_init(&s->listener, &s->loop, &s->settings, &s->texts, on_listener, s);
+    s->listener.way = HL_PG_LISTENER;
     s->listener.on_notify = on_notify;
     return rc;
 }

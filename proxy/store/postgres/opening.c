@@ -54,7 +54,7 @@ static enum hl_err look_around(
         err = hl_pg_partitions_make(session, (int64_t)s->retention_ms, why, why_len);
     if (!err)
         err = know_server(s, session);
-    return err ? err : hl_pg_link_prepare(session, &s->texts, why, why_len);
+    return err ? err : hl_pg_link_prepare(session, &s->texts, HL_PG_WRITER, why, why_len);
 }
 
 /* --- a guest -------------------------------------------------------------------------------- */
@@ -73,10 +73,10 @@ static enum hl_err make_session(struct hl_pg_store *s, struct hl_pg_session *ses
     return err;
 }
 
-static enum hl_err prepare(
+static enum hl_err prepare_reader(
     struct hl_pg_store *s, struct hl_pg_session *session, char *why, size_t why_len)
 {
-    return hl_pg_link_prepare(session, &s->texts, why, why_len);
+    return hl_pg_link_prepare(session, &s->texts, HL_PG_READER, why, why_len);
 }
 
 /* Both are made here: a process that ends soon leaves no thread behind that is making one. */
@@ -86,7 +86,7 @@ enum hl_err hl_pg_opening_visit(struct hl_pg_store *s, struct hl_pg_session *wri
     enum hl_err err = make_session(s, writer, look_around, why, why_len);
     if (err)
         return err;
-    err = make_session(s, reader, prepare, why, why_len);
+    err = make_session(s, reader, prepare_reader, why, why_len);
     if (err)
         hl_pg_session_close(writer);
     return err;
@@ -104,7 +104,8 @@ static enum hl_err on_session(struct hl_pg_session *session, void *arg, char *wh
 {
     struct hl_pg_store *s = arg;
     atomic_store(&s->opening.is_met, true);
-    return is_open(s) ? prepare(s, session, why, why_len) : look_around(s, session, why, why_len);
+    return is_open(s) ? hl_pg_link_prepare(session, &s->texts, HL_PG_WRITER, why, why_len)
+                      : look_around(s, session, why, why_len);
 }
 
 static bool on_failure(void *self, enum hl_err err, const char *why)

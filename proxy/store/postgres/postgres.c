@@ -309,6 +309,7 @@ static int init_loop(struct hl_pg_store *s)
         rc = hl_pg_link_init(&s->writer, &s->loop, &s->settings, &s->texts, on_writer, s);
     if (rc == 0)
         rc = hl_pg_link_init(&s->reader, &s->loop, &s->settings, &s->texts, on_reader, s);
+    s->reader.way = HL_PG_READER;
     if (rc == 0)
         rc = hl_pg_notify_init(s);
     return rc;

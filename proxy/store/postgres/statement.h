@@ -2,6 +2,8 @@
 #ifndef HL_STORE_POSTGRES_STATEMENT_H
 #define HL_STORE_POSTGRES_STATEMENT_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 #include "base/err.h"
 #include "store/postgres/sql.h"
@@ -33,6 +35,9 @@ enum hl_pg_event {
     HL_PG_EVENT_LIMITED,    /* an account; replicas of an older hookline pass it over */
 };
 
+/* Which of the store's connections: each prepares what is sent over it. */
+enum hl_pg_way { HL_PG_WRITER, HL_PG_READER, HL_PG_LISTENER };
+
 /* The texts for one schema. */
 struct hl_pg_texts {
     char *text[HL_PG_SQL_COUNT]; /* owned */
@@ -42,5 +47,8 @@ struct hl_pg_texts {
 HL_MUST_CHECK enum hl_err hl_pg_texts_init(
     struct hl_pg_texts *texts, const struct hl_pg_settings *settings);
 void hl_pg_texts_fini(struct hl_pg_texts *texts);
+
+/* Whether it may be sent over that connection: which one it is says its .sql file. */
+bool hl_pg_statement_goes(enum hl_pg_sql which, enum hl_pg_way way);
 
 #endif

@@ -1,4 +1,5 @@
--- ask.sql - what the REST interface asks: lists, single runs and deliveries, figures. On the reader's connection.
+-- ask.sql - what is sent over the reader's connection, and nothing else: what the REST interface asks (lists, single runs
+-- and deliveries, figures), what other replicas say, and long bodies in parts.
 --
 -- Of a project or an app '' is any, of a state or a mode -1. Lists are newest first, below :before, from :from on. What
 -- ended until :kept_since_ms is hidden.
@@ -392,3 +393,34 @@ ORDER BY account_id DESC LIMIT :max::bigint;
 
 -- name: ASK_KEYS
 SELECT v FROM :schema.meta WHERE k LIKE 'verify_key:%' ORDER BY k LIMIT :max::bigint;
+
+-- events --------------------------------------------------------------------------------------------------------------
+-- No transaction that writes an event lasts for a minute.
+
+-- name: EVENT_READ
+-- :after up to which nothing is read, :seen what was seen above that.
+WITH old AS (
+    SELECT coalesce(max(event_id), :after::bigint) AS mark FROM :schema.event
+    WHERE event_id > :after::bigint AND at < now() - interval '60 s')
+SELECT {now_ms}, {era}, {last_event}, old.mark, e.event_id, e.kind, e.subject, {limits}
+FROM old
+LEFT JOIN :schema.event e ON e.event_id > :after::bigint AND (e.node_id IS NULL OR e.node_id = :me::uuid)
+    AND e.event_id <> ALL (:seen::bigint[])
+LEFT JOIN :schema.account a ON a.account_id = e.subject
+ORDER BY e.event_id;
+
+-- name: EVENT_ACCOUNTS
+SELECT account_id, revoked_ms > 0, {limits} FROM :schema.account;
+
+-- name: EVENT_CANCELS
+-- Of its runs, however they were told of.
+SELECT run_id FROM :schema.ticket WHERE node_id = :me::uuid AND is_cancel_wished;
+
+-- bodies --------------------------------------------------------------------------------------------------------------
+
+-- name: BODY_PUT
+INSERT INTO :schema.body (body_id, seq, bytes) VALUES (:body_id::uuid, :seq::bigint, :bytes::bytea)
+ON CONFLICT DO NOTHING;
+
+-- name: BODY_GET
+SELECT bytes FROM :schema.body WHERE body_id = :body_id::uuid AND seq = :seq::bigint;

@@ -1,4 +1,4 @@
--- node.sql - replicas: who is there, beats, the dead, and what they tell each other.
+-- node.sql - replicas: who is there, beats, the dead.
 
 -- name: NODE_LOOK
 -- Which database this is, and when it says that this replica beat last. Events above the last number that was given are
@@ -124,48 +124,3 @@ gone AS (
     RETURNING t.run_id, t.epoch, t.attempt, t.started_ms, t.node_id, t.progress, t.is_cancel_wished),
 {end_lost}
 SELECT count(*) FROM gone;
-
--- events --------------------------------------------------------------------------------------------------------------
--- No transaction that writes an event lasts for a minute.
-
--- name: EVENT_READ
--- :after up to which nothing is read, :seen what was seen above that.
-WITH old AS (
-    SELECT coalesce(max(event_id), :after::bigint) AS mark FROM :schema.event
-    WHERE event_id > :after::bigint AND at < now() - interval '60 s')
-SELECT {now_ms}, {era}, {last_event}, old.mark, e.event_id, e.kind, e.subject, {limits}
-FROM old
-LEFT JOIN :schema.event e ON e.event_id > :after::bigint AND (e.node_id IS NULL OR e.node_id = :me::uuid)
-    AND e.event_id <> ALL (:seen::bigint[])
-LEFT JOIN :schema.account a ON a.account_id = e.subject
-ORDER BY e.event_id;
-
--- name: EVENT_ACCOUNTS
-SELECT account_id, revoked_ms > 0, {limits} FROM :schema.account;
-
--- name: EVENT_CANCELS
--- Of its runs, however they were told of.
-SELECT run_id FROM :schema.ticket WHERE node_id = :me::uuid AND is_cancel_wished;
-
--- sessions ------------------------------------------------------------------------------------------------------------
-
--- name: PREMISE_UNDO
--- Behind a pooler: what an earlier connection, which did not know of it, has left.
--- text: HL_PG_PREMISES_UNDONE store/postgres/premise.h
--- name: ISOLATE
--- text: HL_PG_PREMISE_ISOLATION store/postgres/premise.h
--- name: PREMISE
--- text: HL_PG_PREMISES_AS_QUERY store/postgres/premise.h
-
--- name: LISTEN
-LISTEN :schema;
-
--- name: UNLISTEN
-UNLISTEN :schema;
-
--- name: NOTIFY
-NOTIFY :schema;
-
--- name: NO_FLUSH
--- For this transaction: its commit does not wait for the disk.
-SELECT set_config('synchronous_commit', 'off', true);

@@ -1,11 +1,4 @@
--- upkeep.sql - bodies in rows, partitions, what gauges say, what goes in time.
-
--- name: BODY_PUT
-INSERT INTO :schema.body (body_id, seq, bytes) VALUES (:body_id::uuid, :seq::bigint, :bytes::bytea)
-ON CONFLICT DO NOTHING;
-
--- name: BODY_GET
-SELECT bytes FROM :schema.body WHERE body_id = :body_id::uuid AND seq = :seq::bigint;
+-- upkeep.sql - partitions, what gauges say, what goes in time.
 
 -- name: PARTITION
 -- How wide one is, in ms: whether more have to be made.
