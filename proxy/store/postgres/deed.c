@@ -119,8 +119,9 @@ uint64_t hl_pg_deed_due_ms(const struct hl_pg_store *s)
 void hl_pg_deed_note_self(struct hl_pg_store *s)
 {
     struct hl_pg_recall *r = &s->recall;
-    bool is_same = hl_id_eq(&r->self.id, &s->node_id) && strcmp(r->self.era.name, s->era.name) == 0;
-    r->self = (struct hl_pg_self){.id = s->node_id, .era = s->era};
+    bool is_same =
+        hl_id_eq(&r->self.id, &s->member.id) && strcmp(r->self.era.name, s->member.era.name) == 0;
+    r->self = (struct hl_pg_self){.id = s->member.id, .era = s->member.era};
     if (!is_same || r->begun.n + r->n_past + r->n_runs + r->n_deliveries + r->n_words > 0)
         write_self(s);
 }
@@ -186,7 +187,7 @@ static bool is_old(uint64_t at_ms, uint64_t now_ms)
 static void forget_old(struct hl_pg_recall *r)
 {
     uint64_t now_ms = hl_clock_mono_ms();
-    if (r->is_due)
+    if (r->state == HL_PG_UNTOLD)
         return;
     while (r->n_past > 0 &&
            (r->n_past > HL_PG_DEEDS_MAX || is_old(hl_pg_begun_of(r->past.next)->at_ms, now_ms)))
@@ -273,7 +274,7 @@ void hl_pg_deed_begin(struct hl_pg_store *s, const struct hl_id *run_id, uint32_
     if (!b)
         return;
     *b = (struct hl_pg_begun){
-        .run_id = *run_id, .as = s->node_id, .epoch = epoch, .at_ms = hl_clock_mono_ms()};
+        .run_id = *run_id, .as = s->member.id, .epoch = epoch, .at_ms = hl_clock_mono_ms()};
     hl_list_init(&b->node);
     hl_id_map_put(&r->begun, run_id, b);
     write_begun(s, b);
@@ -306,7 +307,7 @@ static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
         err = hl_buf_append_str(&e->finish.log, hl_buf_str(&f->log));
     e->op.posted_ahead_ms = op->posted_ahead_ms;
     e->op.delivery_id = op->delivery_id;
-    e->as = s->node_id;
+    e->as = s->member.id;
     keep_run(&s->recall, e);
     if (err)
         forget_run(&s->recall, e);
@@ -380,7 +381,7 @@ void hl_pg_deed_note(struct hl_pg_store *s, const struct hl_pg_op *op)
 static bool read_self(struct hl_pg_store *s, struct hl_str line)
 {
     enum hl_err err = hl_pg_line_read_self(line, &s->recall.self);
-    s->era = s->recall.self.era;
+    s->member.era = s->recall.self.era;
     return !err;
 }
 
@@ -455,7 +456,7 @@ enum hl_err hl_pg_deed_open(struct hl_pg_store *s, char *why, size_t why_len)
     if (!hl_pg_diary_read(r->diary, read_line, s)) {
         forget_all(s);
         r->self = (struct hl_pg_self){0};
-        s->era = (struct hl_pg_era){0};
+        s->member.era = (struct hl_pg_era){0};
     }
     forget_old(r);
     return HL_OK;

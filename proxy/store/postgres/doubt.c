@@ -58,7 +58,7 @@ void hl_pg_doubt_settle(struct hl_pg_store *s, const PGresult *result)
 void hl_pg_doubt_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_doubts *d = &s->doubts;
-    if (!s->is_joined || d->n == 0 || d->n_sent > 0 || now_ms < d->again_ms)
+    if (!hl_pg_is_joined(s) || d->n == 0 || d->n_sent > 0 || now_ms < d->again_ms)
         return;
     struct hl_pg_errand *e = hl_pg_errand_begin(s, hl_pg_doubt_settle);
     if (!e)

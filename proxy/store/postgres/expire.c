@@ -59,7 +59,7 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_expired);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_MAX, STEP);
     hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_errand_add(e, HL_PG_DO_RUN_EXPIRE);
@@ -72,8 +72,8 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
 /* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_expire_due_ms(const struct hl_pg_store *s)
 {
-    bool is_held = s->is_expiring || s->recall.waits; /* others may know that it has begun */
-    if (!s->is_joined || !hl_pg_link_is_up(&s->writer) || is_held)
+    bool is_held = s->is_expiring || hl_pg_recall_waits(s);
+    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer) || is_held)
         return UINT64_MAX;
     return s->expire_ms;
 }

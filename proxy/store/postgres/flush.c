@@ -333,7 +333,7 @@ void hl_pg_flush_turn(struct hl_pg_store *s)
 {
     uint64_t now_ms = hl_clock_mono_ms();
     struct hl_pg_flush *f;
-    if (!hl_pg_link_is_up(&s->writer) || !s->is_joined || now_ms < s->pause_ms)
+    if (!hl_pg_link_is_up(&s->writer) || !hl_pg_is_joined(s) || now_ms < s->pause_ms)
         return;
     while ((f = find_free(s)) && send_one(s, f, now_ms))
         continue;

@@ -32,7 +32,7 @@ static void subject_of_attempt(struct hl_pg_op *op)
 static void bind_attempt(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(
         p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &attempt_of(ops[i])->delivery_id));
     HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->round));
@@ -122,7 +122,7 @@ static void bind_reports(struct hl_pg_params *p, struct hl_pg_op *const ops[], s
 static void bind_outcome(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(
         p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &outcome_of(ops[i])->delivery_id));
     HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->round));

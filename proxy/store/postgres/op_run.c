@@ -138,8 +138,8 @@ static void bind_accept(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        ops[i]->as = s->session;
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+        ops[i]->as = s->member.session;
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
     HL_PG_EACH(p, HL_PG_P_APP, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->app));
@@ -181,7 +181,7 @@ static void bind_accept(
         item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
     HL_PG_EACH(p, HL_PG_P_RERUN_OF, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
     hl_pg_add_int(p, HL_PG_P_KEEPS, hl_pg_keeps(s->keep_requests));
-    hl_pg_add_id(p, HL_PG_P_SESSION, &s->session);
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
 }
 
 /* A record that is to be sent again found this replica dead, or another session of it: the next beat notices that too. */
@@ -192,7 +192,7 @@ static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg
     ((struct hl_accept *)op->m)->is_over_destination &= op->rc == HL_ERR_BUSY;
     op->was_dead = op->asks_again && !is_async(accept_of(op));
     if (op->was_dead)
-        s->beat_ms = 0;
+        s->member.beat.due_ms = 0;
 }
 
 static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -268,7 +268,7 @@ static void item_time(struct hl_pg_params *p, enum hl_tally_kind kind, int64_t u
 static void bind_finish(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &finish_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, finish_of(ops[i])->epoch));
     HL_PG_EACH(p, HL_PG_P_STATE, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->state));
@@ -372,7 +372,7 @@ static void subject_of_release(struct hl_pg_op *op)
 static void bind_release(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &claimed_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, claimed_of(ops[i])->epoch));
     HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
@@ -408,7 +408,7 @@ static void subject_of_cancel(struct hl_pg_op *op)
 static void bind_cancel(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &ref_of(ops[i])->run_id));
     HL_PG_EACH(
         p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->project)));

@@ -13,7 +13,7 @@ static const struct hl_keep_stream *part_of(const struct hl_pg_op *op)
 static void bind_part(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &part_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->epoch));
     HL_PG_EACH(p, HL_PG_P_ATTEMPT, HL_PG_INT, n, hl_pg_item_int(p, part_of(ops[i])->attempt));
@@ -41,7 +41,7 @@ static const struct hl_say_progress *said_of(const struct hl_pg_op *op)
 static void bind_said(
     struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &said_of(ops[i])->run_id));
     HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, said_of(ops[i])->epoch));
     HL_PG_EACH(

@@ -36,7 +36,7 @@ static void bind_tally(
 {
     (void)n;
     const struct hl_told_tally *t = told_of(ops[0]);
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_add_id(p, HL_PG_P_SOURCE, &t->source);
     hl_pg_add_id(p, HL_PG_P_SEEN, &t->id);
     EACH_COUNT(p, HL_PG_P_MINUTE, HL_PG_INT, t, hl_pg_item_int(p, t->minutes[i].minute));

@@ -171,9 +171,9 @@ void hl_pg_opening_end(struct hl_pg_store *s)
 {
     if (is_open(s))
         return;
-    s->node_id = hl_id_next(&s->ids, hl_clock_wall_ms());
-    HL_LOG(INFO, "store: this replica", HL_LOG_TEXT("replica", s->name),
-        HL_LOG_ID("replica_id", &s->node_id));
+    s->member.id = hl_id_next(&s->ids, hl_clock_wall_ms());
+    HL_LOG(INFO, "store: this replica", HL_LOG_TEXT("replica", s->member.name),
+        HL_LOG_ID("replica_id", &s->member.id));
     s->reader.on_failure = on_reader_failure;
     hl_pg_link_open(&s->reader, NULL);
     hl_pg_link_open(&s->listener, NULL);

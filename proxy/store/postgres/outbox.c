@@ -95,7 +95,7 @@ static void read_all(struct hl_pg_store *s)
     hl_pg_flight_init(&o->reading, on_all_read);
     hl_pg_params_clear(&s->params);
     hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_ACCOUNTS, &s->params);
-    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_CANCELS, &s->params);
     o->is_reading = hl_pg_link_end(&s->reader, &o->reading);
     o->has_missed = !o->is_reading;
@@ -184,7 +184,7 @@ static void read_events(struct hl_pg_store *s)
     struct hl_pg_params *p = &s->params;
     hl_pg_flight_init(&o->reading, on_read);
     hl_pg_params_clear(p);
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(p, HL_PG_P_AFTER, o->mark);
     HL_PG_EACH(p, HL_PG_P_SEEN, HL_PG_INT, o->seen_n, hl_pg_item_int(p, o->seen[i]));
     hl_pg_link_add(&s->reader, &o->reading, HL_PG_DO_EVENT_READ, p);

@@ -22,7 +22,6 @@
 #include "store/message.h"
 #include "store/operation.h"
 #include "store/postgres/answer.h"
-#include "store/postgres/arrival.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/crowd.h"
 #include "store/postgres/deed.h"
@@ -31,7 +30,7 @@
 #include "store/postgres/flush.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
-#include "store/postgres/node.h"
+#include "store/postgres/membership.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/op.h"
 #include "store/postgres/opening.h"
@@ -78,7 +77,7 @@ static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
     if (!is_worker && credit->n == 0)
         hl_credit_withdraw(book, credit->m.reply_to);
     hl_credit_add(book, credit);
-    if (!hl_pg_link_is_up(&s->writer) || s->recall.waits)
+    if (!hl_pg_link_is_up(&s->writer) || hl_pg_recall_waits(s))
         hl_credit_return_unused(&s->workers);
     else if (is_worker && !s->is_claiming && !s->claims_more)
         hl_credit_return_unused(&s->workers);
@@ -164,17 +163,17 @@ static bool is_over(struct hl_pg_store *s)
     hl_pg_bodies_cancel(s, false);
     if (!hl_pg_link_is_up(&s->writer) || !atomic_load(&s->is_settled))
         return true;
-    if (!s->is_joined && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
+    if (!hl_pg_is_joined(s) && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
         return true;
     bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->n_transfers > 0;
     bool is_patient = hl_clock_mono_ms() - s->stopping_ms <= JOIN_WAIT_MS;
-    if (!s->is_joined || is_asking || !hl_pg_flush_is_idle(s, is_patient))
+    if (!hl_pg_is_joined(s) || is_asking || !hl_pg_flush_is_idle(s, is_patient))
         return false;
     if (s->is_guest)
         return true;
-    if (!s->is_leaving)
-        s->is_leaving = hl_pg_node_leave(s);
-    return s->has_left || !s->is_leaving;
+    if (s->member.state == HL_PG_JOINED && !hl_pg_member_leave(s))
+        return true;
+    return s->member.state == HL_PG_LEFT;
 }
 
 static void on_turn(uv_prepare_t *turn)
@@ -184,9 +183,8 @@ static void on_turn(uv_prepare_t *turn)
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
     if (!s->is_guest) {
-        hl_pg_arrival_turn(s, now_ms);
+        hl_pg_member_turn(s, now_ms);
         hl_pg_recall_turn(s, now_ms);
-        hl_pg_node_turn(s, now_ms);
         hl_pg_survey_turn(s, now_ms);
         hl_pg_expire_turn(s, now_ms);
         hl_pg_watch_turn(s, now_ms);
@@ -207,9 +205,9 @@ static void on_turn(uv_prepare_t *turn)
         return;
     }
     if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_node_due_ms(s), hl_pg_survey_due_ms(s)));
+        due_ms = least(due_ms, least(hl_pg_member_due_ms(s), hl_pg_survey_due_ms(s)));
     if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_arrival_due_ms(s), hl_pg_recall_due_ms(s)));
+        due_ms = least(due_ms, hl_pg_recall_due_ms(s));
     due_ms = least(due_ms, hl_pg_deed_due_ms(s));
     if (!s->is_guest)
         due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
@@ -226,13 +224,11 @@ static void on_writer(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
     hl_pg_survey_forget(s);
-    s->is_joined = is_up && s->is_guest;
     if (is_up)
         hl_pg_pooler_meet(s, &s->writer);
-    if (is_up && !s->is_guest) {
+    if (is_up && !s->is_guest)
         hl_pg_opening_end(s);
-        hl_pg_arrive(s);
-    }
+    hl_pg_member_connect(s, is_up);
     if (is_up)
         hl_pg_hurry(s);
     else
@@ -267,8 +263,8 @@ static enum hl_err read_config(
         return HL_ERR_NOMEM;
     hl_pg_settings_init(&s->settings, config);
     s->settings.url = s->url;
-    snprintf(s->name, sizeof(s->name), "%.*s", HL_STR_ARG(config->replica));
-    snprintf(s->address, sizeof(s->address), "%.*s", HL_STR_ARG(config->replica_url));
+    snprintf(s->member.name, sizeof(s->member.name), "%.*s", HL_STR_ARG(config->replica));
+    snprintf(s->member.address, sizeof(s->member.address), "%.*s", HL_STR_ARG(config->replica_url));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
     s->retention_ms = config->retention_ms;
     s->stream_retention_ms = config->stream_retention_ms;

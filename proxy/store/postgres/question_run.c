@@ -126,7 +126,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_int(p, HL_PG_P_WITH_REQUEST, (int)g->with_request);
     hl_pg_add_int(p, HL_PG_P_RANGE_FROM, (int64_t)g->range_from);
     hl_pg_add_int(p, HL_PG_P_RANGE_MAX, g->range_max);
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     return HL_PG_DO_ASK_RUN;
 }
 

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/credit.h"
@@ -23,17 +24,28 @@
 #include "store/postgres/op.h"
 #include "store/postgres/row.h"
 
-#define STEP     256
-#define LOOK_MS  250
-#define AGAIN_MS 250
-#define CALM_MS  1000 /* what those who came last have told is seen by then */
+#define STEP    256
+#define LOOK_MS 250
+#define CALM_MS 1000 /* what those who came last have told is seen by then */
+
+/* The database is another one; it was told; the others have told. */
+static void move(struct hl_pg_recall *r, enum hl_pg_recall_state to)
+{
+    static const unsigned moves[] = {
+        [HL_PG_KNOWN] = 1U << HL_PG_UNTOLD,
+        [HL_PG_UNTOLD] = 1U << HL_PG_UNHEARD | 1U << HL_PG_UNTOLD,
+        [HL_PG_UNHEARD] = 1U << HL_PG_KNOWN | 1U << HL_PG_UNTOLD,
+    };
+    HL_ASSERT(moves[r->state] >> to & 1U);
+    r->state = to;
+}
 
 /* --- telling -------------------------------------------------------------------------------- */
 
 void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
 {
     struct hl_pg_recall *r = &s->recall;
-    r->is_due = r->waits = true;
+    move(r, HL_PG_UNTOLD);
     r->since_ms = now_ms;
     r->until_ms = hl_clock_mono_ms() + s->settings.ttl_ms;
     r->calm_ms = 0;
@@ -97,7 +109,7 @@ static void tell_next(struct hl_pg_store *s);
 /* All of it: that a part is told twice changes nothing. */
 static void tell_again(struct hl_pg_store *s)
 {
-    s->arrival_ms = hl_clock_mono_ms() + AGAIN_MS;
+    s->recall.then(s, false);
 }
 
 /* A refusal is logged with its statement; what was not told runs again. */
@@ -108,19 +120,19 @@ static void on_rest_told(struct hl_pg_store *s, const PGresult *result)
     if (!hl_pg_link_is_up(&s->writer))
         return;
     r->running = result ? (uint64_t)hl_pg_int(&row) : 0;
-    r->is_due = false;
+    move(r, HL_PG_UNHEARD);
     say_told(r);
-    r->then(s);
+    r->then(s, true);
 }
 
 /* That one has left: it is this process, some time ago. */
 static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct hl_id *as)
 {
     struct hl_pg_params *p = &s->params;
-    if (hl_id_eq(as, &s->node_id))
+    if (hl_id_eq(as, &s->member.id))
         return;
     hl_pg_add_id(p, HL_PG_P_ME, as);
-    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->name));
+    hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->member.name));
     hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
     hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
     hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
@@ -139,7 +151,7 @@ static void tell_rest(struct hl_pg_store *s)
         add_past(s, e, &s->recall.self.id); /* where it had no runs, too: nobody waits for it */
     add_settled(s, e);
     add_words(s, e);
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_array_begin(p, HL_PG_P_RUN_ID, HL_PG_ID, live->n);
     for (size_t i = 0; i < live->cap; i++)
         if (live->entries[i].value)
@@ -220,10 +232,10 @@ static void on_runs_told(struct hl_pg_store *s, const PGresult *result)
 static void bind_ended(
     struct hl_pg_store *s, const struct hl_id *as, struct hl_pg_op *const ops[], size_t n)
 {
-    struct hl_id me = s->node_id;
-    s->node_id = *as;
+    struct hl_id me = s->member.id;
+    s->member.id = *as;
     hl_pg_op_finish.bind(s, &s->params, ops, n);
-    s->node_id = me;
+    s->member.id = me;
 }
 
 static void tell_runs(
@@ -270,11 +282,11 @@ static void tell_next(struct hl_pg_store *s)
     }
 }
 
-void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s))
+void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s, bool is_told))
 {
     struct hl_pg_recall *r = &s->recall;
-    if (!r->is_due) {
-        then(s);
+    if (r->state != HL_PG_UNTOLD) {
+        then(s, true);
         return;
     }
     r->then = then;
@@ -287,7 +299,7 @@ void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s
 
 static void open_up(struct hl_pg_store *s, uint64_t unheard)
 {
-    s->recall.waits = false;
+    move(&s->recall, HL_PG_KNOWN);
     s->claims_more = s->leases_more = true;
     if (unheard == 0)
         return;
@@ -302,8 +314,8 @@ static void on_looked(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_recall *r = &s->recall;
     uint64_t now_ms = hl_clock_mono_ms();
-    r->is_looking = false;
-    if (!result)
+    r->look.is_under_way = false;
+    if (!result || r->state != HL_PG_UNHEARD)
         return;
     struct hl_pg_row row = {.result = result};
     uint64_t unheard = (uint64_t)hl_pg_int(&row);
@@ -323,24 +335,24 @@ static void look(struct hl_pg_store *s)
         return;
     if (s->recall.n_deliveries > 0)
         add_settled(s, e);
-    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_SINCE_MS, s->recall.since_ms);
     hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
     hl_pg_errand_add(e, HL_PG_DO_NODE_UNHEARD);
-    s->recall.is_looking = hl_pg_errand_send(e);
+    s->recall.look.is_under_way = hl_pg_errand_send(e);
 }
 
 void hl_pg_recall_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     if (now_ms < hl_pg_recall_due_ms(s))
         return;
-    s->recall.look_ms = now_ms + LOOK_MS;
+    s->recall.look.due_ms = now_ms + LOOK_MS;
     look(s);
 }
 
 uint64_t hl_pg_recall_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_recall *r = &s->recall;
-    bool is_idle = !r->waits || r->is_looking || !s->is_joined;
-    return is_idle || !hl_pg_link_is_up(&s->writer) ? UINT64_MAX : r->look_ms;
+    bool is_idle = r->state != HL_PG_UNHEARD || !hl_pg_is_joined(s);
+    return is_idle ? UINT64_MAX : hl_pg_repeat_due_ms(&r->look);
 }

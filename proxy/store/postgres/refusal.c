@@ -49,7 +49,7 @@ static enum hl_err hold(struct hl_pg_store *s, struct hl_pg_op *op)
 /* It is sent when this replica has joined anew. */
 static bool lacks_session(const struct hl_pg_store *s, const struct hl_pg_op *op)
 {
-    return op->was_dead && hl_id_eq(&op->as, &s->session);
+    return op->was_dead && hl_id_eq(&op->as, &s->member.session);
 }
 
 enum hl_err hl_pg_refusal_waits(

@@ -114,7 +114,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     s->is_claiming = true;
     share_out(s, f, wanted);
     hl_pg_params_clear(&s->params);
-    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_MAX, f->n_claims);
     hl_pg_add_int(&s->params, HL_PG_P_NOW_MS, hl_clock_wall_ms());
     hl_pg_add_int(&s->params, HL_PG_P_HIGH, wanted[HL_PRIORITY_HIGH]);
@@ -123,7 +123,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
     if (has_limits)
         add_room(s);
-    hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->session);
+    hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
     hl_pg_link_add(&s->writer, &f->flight,
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
 }
@@ -171,7 +171,7 @@ static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
     s->is_leasing = true;
     struct hl_pg_params *p = &s->params;
     hl_pg_params_clear(p);
-    hl_pg_add_id(p, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(p, HL_PG_P_AFTER, s->lane_at);
     hl_pg_add_int(p, HL_PG_P_MAX, f->n_leases);
     hl_pg_add_int(p, HL_PG_P_PER_LANE, s->places.per_lane);
@@ -183,7 +183,7 @@ static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
         (int64_t)hl_lane_unproven(
             s->places.unproven, s->places.leased - s->places.parked, s->all_places, free_places));
     add_proven(p, &s->places);
-    hl_pg_add_id(p, HL_PG_P_SESSION, &s->session);
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
 }
 
@@ -211,7 +211,7 @@ void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t no
     bool is_due = now_ms >= s->poll_ms;
     bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
     bool may_claim = s->claims_more || accepts || (is_due && !is_idle(s));
-    if (atomic_load(&s->is_stopping) || s->recall.waits)
+    if (atomic_load(&s->is_stopping) || hl_pg_recall_waits(s))
         return;
     if (s->workers.total > 0 && !s->is_claiming && may_claim)
         ask_runs(s, f);
@@ -230,7 +230,7 @@ void hl_pg_serve_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t no
 uint64_t hl_pg_serve_due_ms(const struct hl_pg_store *s)
 {
     bool is_wanted = s->workers.n > 0 || s->senders.total > 0;
-    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !s->is_joined || s->recall.waits)
+    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !hl_pg_is_joined(s) || hl_pg_recall_waits(s))
         return UINT64_MAX;
     bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
                     (s->leases_more && s->senders.total > 0 && !s->is_leasing);
@@ -257,7 +257,7 @@ static void put_off(
     struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
     if (!e)
         return;
-    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->node_id);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_array_begin(&s->params,
         query == HL_PG_DO_RUN_PUT_OFF ? HL_PG_P_RUN_ID : HL_PG_P_DELIVERY_ID, HL_PG_ID, 1);
     hl_pg_item_id(&s->params, id);
@@ -294,7 +294,7 @@ static void on_run_body(void *self, enum hl_err rc)
         hl_pg_deed_undo(s, &claimed->run_id, claimed->epoch);
         if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch)) {
             hl_pg_bodies_drop(s, &claimed->run_id);
-            s->has_strays |= !rc || rc == HL_ERR_CANCELLED;
+            s->member.has_strays |= !rc || rc == HL_ERR_CANCELLED;
         }
         hl_credit_put_back(&s->workers, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)

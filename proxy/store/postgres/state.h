@@ -77,13 +77,24 @@ struct hl_pg_kept {
     uint64_t freed; /* and perhaps not given back to the system */
 };
 
+/* A transaction of the store's own that is made again and again. */
+struct hl_pg_repeat {
+    uint64_t due_ms; /* CLOCK_MONOTONIC */
+    bool is_under_way;
+};
+
+/* What is under way is not due: its answer wakes the thread. */
+static inline uint64_t hl_pg_repeat_due_ms(const struct hl_pg_repeat *r)
+{
+    return r->is_under_way ? UINT64_MAX : r->due_ms;
+}
+
 #define HL_PG_ERA_MAX 80 /* the name of a database, {era} of sql/parts.sql */
 
-/* Which database the writer's is (era.c). */
+/* Which database the writer's is. */
 struct hl_pg_era {
     char name[HL_PG_ERA_MAX]; /* "": none was seen yet */
     int64_t beat_ms; /* the server's clock at the last beat that was acknowledged; 0: none was */
-    bool has_turned; /* another one was noticed while this replica was among the others */
 };
 
 /* What other replicas tell this one (outbox.c). */
@@ -111,6 +122,42 @@ struct hl_pg_self {
     struct hl_pg_era era;
 };
 
+/* Whether this replica is among the others (membership.c). */
+enum hl_pg_member_state {
+    HL_PG_AWAY,    /* the writer has no connection */
+    HL_PG_LOOKING, /* which database it is, is asked */
+    HL_PG_TELLING, /* what it may lack is told (recall.c) */
+    HL_PG_JOINING, /* its row is made, and what it was given unheard goes back */
+    /* Its row is there, over this connection: what waits is sent. A guest has no row, and is here at once. */
+    HL_PG_JOINED,
+    HL_PG_LEAVING, /* the same, and its row goes */
+    HL_PG_LEFT,    /* it has gone, or nobody knows */
+};
+
+/* Times are CLOCK_MONOTONIC ms. */
+struct hl_pg_member {
+    enum hl_pg_member_state state; /* its mover: membership.c */
+    uint64_t due_ms; /* when LOOKING or JOINING is sent; UINT64_MAX: it is under way */
+    struct hl_id id;
+    struct hl_id session; /* of its writer's connection: what an earlier one brings late is void */
+    char name[132];
+    char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
+    struct hl_pg_era era;
+    bool has_strays, has_stray_leases; /* perhaps: claims that no worker has go back */
+    bool is_clock_wrong;               /* the machine's, and that was said */
+    struct hl_pg_repeat beat, burial;
+    uint64_t beat_sent_ms, last_beat_ms; /* the last one, and the last that succeeded */
+    uint64_t beats_since_ms; /* since when they have succeeded without a gap; 0: they have not */
+};
+
+/* What a database knows of what was done here. */
+enum hl_pg_recall_state {
+    HL_PG_KNOWN,  /* all, as far as can be told */
+    HL_PG_UNTOLD, /* perhaps not the last of it: it is told before this replica joins */
+    /* That; nothing is claimed or leased before the others have told what they know. */
+    HL_PG_UNHEARD,
+};
+
 /* What a database that lacks the last commits is told (deed.c, recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
 struct hl_pg_recall {
     struct hl_pg_diary *diary; /* NULL: a guest's */
@@ -122,16 +169,14 @@ struct hl_pg_recall {
     struct hl_list runs, deliveries, words;
     size_t n_runs, n_deliveries, n_words;
     uint64_t bytes;
-    bool is_due;       /* this database may not know of them */
-    bool waits;        /* nothing is claimed or leased before the others have told what they know */
-    bool is_looking;   /* whether they have: under way */
-    int64_t since_ms;  /* the database's clock when it was found to be another one */
-    uint64_t until_ms; /* nobody is waited for any longer */
-    uint64_t calm_ms;  /* since when nobody is missing; 0: somebody is */
-    uint64_t look_ms;
-    struct hl_list *at; /* the next to be told, of `runs`, then of `past` */
+    enum hl_pg_recall_state state; /* its mover: recall.c */
+    int64_t since_ms;              /* the database's clock when it was found to be another one */
+    uint64_t until_ms;             /* nobody is waited for any longer */
+    uint64_t calm_ms;              /* since when nobody is missing; 0: somebody is */
+    struct hl_pg_repeat look;      /* whether they have told */
+    struct hl_list *at;            /* the next to be told, of `runs`, then of `past` */
     uint64_t ended, running, cut, lost, elsewhere; /* what came of it, so far */
-    void (*then)(struct hl_pg_store *s);
+    void (*then)(struct hl_pg_store *s, bool is_told);
 };
 
 /* How replicas wake each other (notify.c). Times are CLOCK_MONOTONIC ms. */
@@ -256,23 +301,8 @@ struct hl_pg_store {
 
     /* It asks and has no row among the replicas: it claims, leases and buries nothing. */
     bool is_guest;
-    struct hl_id node_id;
-    struct hl_id session; /* of its writer's connection: what an earlier one brings late is void */
-    char name[132];
-    char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
-    bool has_strays, has_stray_leases;    /* perhaps: claims that no worker has go back (node.c) */
-    bool is_joined;                       /* its row is there, over this connection: it may claim */
-    struct hl_pg_era era;
+    struct hl_pg_member member;
     struct hl_pg_recall recall;
-    uint64_t arrival_ms; /* CLOCK_MONOTONIC: the database is looked at again; 0: it is not */
-    uint64_t join_ms;    /* CLOCK_MONOTONIC: tried again, the server refused it; 0: it did not */
-    bool is_leaving, has_left;
-    bool is_beating, is_burying; /* under way */
-    bool is_clock_wrong;         /* the machine's, and that was said */
-    uint64_t beat_ms, bury_ms;   /* CLOCK_MONOTONIC: the next ones */
-    uint64_t beat_sent_ms;       /* CLOCK_MONOTONIC: the last one */
-    uint64_t last_beat_ms;       /* CLOCK_MONOTONIC: that succeeded */
-    uint64_t beats_since_ms; /* since when beats have succeeded without a gap; 0: they have not */
 
     struct hl_pg_survey survey;
     struct hl_watchers watchers;
@@ -282,6 +312,17 @@ struct hl_pg_store {
     uint64_t
         expire_ms; /* CLOCK_MONOTONIC: queued runs whose time to start is over are looked for */
 };
+
+static inline bool hl_pg_is_joined(const struct hl_pg_store *s)
+{
+    return s->member.state >= HL_PG_JOINED;
+}
+
+/* Nothing is claimed or leased: others may know that it has begun, or ended. */
+static inline bool hl_pg_recall_waits(const struct hl_pg_store *s)
+{
+    return s->recall.state != HL_PG_KNOWN;
+}
 
 /* One of its connections has been made. */
 static inline void hl_pg_hurry(struct hl_pg_store *s)

@@ -11,7 +11,7 @@
 #include "store/postgres/expire.h"
 #include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
-#include "store/postgres/node.h"
+#include "store/postgres/membership.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
@@ -36,7 +36,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.replicas, (uint64_t)hl_pg_int(&row));
     int64_t taken_ms = hl_pg_int(&row);
-    if (!hl_pg_node_knows_others(s, hl_clock_mono_ms()))
+    if (!hl_pg_member_knows_others(s, hl_clock_mono_ms()))
         taken_ms = hl_clock_wall_ms(); /* perhaps they do, and could not say so */
     hl_counter_set(&s->gauges.app_taken_ms, (uint64_t)taken_ms);
     hl_counter_set(&s->gauges.leased_deliveries, s->places.leased);
@@ -130,7 +130,7 @@ static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
 void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_survey *v = &s->survey;
-    if (!s->is_joined || !hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer))
         return;
     if (now_ms >= v->count_ms && !v->is_counting) {
         v->count_ms = now_ms + COUNT_MS;
@@ -151,7 +151,7 @@ void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
 uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_survey *v = &s->survey;
-    if (!s->is_joined || !hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer))
         return UINT64_MAX;
     uint64_t count_ms = v->is_counting ? UINT64_MAX : v->count_ms;
     uint64_t measure_ms = v->is_measuring ? UINT64_MAX : v->measure_ms;

@@ -354,7 +354,7 @@ uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms)
         return s->upkeep_ms;
     hl_random_fill(&dice, sizeof(dice));
     s->upkeep_ms = now_ms + EVERY_MS / 2 + dice % EVERY_MS;
-    s->upkeep_as = s->node_id; /* which may change while the job is under way */
+    s->upkeep_as = s->member.id; /* which may change while the job is under way */
     s->upkeep_job = hl_pg_job_start(&s->settings, work, s, &s->upkeep_done);
     return UINT64_MAX;
 }

@@ -107,7 +107,7 @@ void hl_pg_watch_turn(struct hl_pg_store *s, uint64_t now_ms)
 /* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_watch_due_ms(const struct hl_pg_store *s)
 {
-    if (s->watchers.n == 0 || !s->is_joined || !hl_pg_link_is_up(&s->writer) || s->is_looking)
+    if (s->watchers.n == 0 || !hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer) || s->is_looking)
         return UINT64_MAX;
     return s->look_ms;
 }

@@ -25,7 +25,7 @@ static void begin(void)
     hl_pg_deed_init(s);
     s->scratch.path = dir;
     s->keys.key = key;
-    s->node_id = node;
+    s->member.id = node;
     snprintf(s->settings.schema, sizeof(s->settings.schema), "\"s\"");
     atomic_store(&s->is_settled, true);
 }
@@ -117,11 +117,11 @@ Test(deed, what_was_posted_long_ago_is_remembered_from_its_commit_on)
 Test(deed, nothing_is_forgotten_while_a_database_is_told)
 {
     end_run(&run, 0);
-    s->recall.is_due = true;
+    s->recall.state = HL_PG_UNTOLD;
     hl_pg_ended_of(s->recall.runs.next)->op.posted_ms -= LONG_AGO_MS;
     end_run(&other, 0);
     cr_assert_eq(s->recall.n_runs, 2);
-    s->recall.is_due = false;
+    s->recall.state = HL_PG_KNOWN;
     end_delivery(0);
     cr_assert_eq(s->recall.n_runs, 1);
 }
@@ -152,8 +152,8 @@ static void check_ended(void)
 Test(deed, the_next_process_has_what_was_begun_ended_and_said)
 {
     open_diary();
-    snprintf(s->era.name, sizeof(s->era.name), "server/1");
-    s->era.beat_ms = 1234;
+    snprintf(s->member.era.name, sizeof(s->member.era.name), "server/1");
+    s->member.era.beat_ms = 1234;
     hl_pg_deed_note_self(s);
     hl_pg_deed_begin(s, &run, 3);
     hl_pg_deed_begin(s, &other, 1);
@@ -163,11 +163,11 @@ Test(deed, the_next_process_has_what_was_begun_ended_and_said)
     revoke_account(0);
     end();
     begin();
-    s->node_id = other;
+    s->member.id = other;
     open_diary();
     cr_assert(hl_id_eq(&s->recall.self.id, &node));
-    cr_assert_str_eq(s->era.name, "server/1");
-    cr_assert_eq(s->era.beat_ms, 1234);
+    cr_assert_str_eq(s->member.era.name, "server/1");
+    cr_assert_eq(s->member.era.beat_ms, 1234);
     cr_assert_eq(s->recall.n_runs, 1);
     check_ended();
     cr_assert_eq(s->recall.n_past, 1, "what has ended is not under way");
@@ -184,7 +184,7 @@ Test(deed, the_next_process_has_what_was_begun_ended_and_said)
 Test(deed, what_goes_back_or_was_taken_over_was_not_begun)
 {
     open_diary();
-    snprintf(s->era.name, sizeof(s->era.name), "server/1");
+    snprintf(s->member.era.name, sizeof(s->member.era.name), "server/1");
     hl_pg_deed_note_self(s);
     hl_pg_deed_begin(s, &run, 1);
     hl_pg_deed_undo(s, &run, 1);
