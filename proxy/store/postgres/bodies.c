@@ -237,7 +237,7 @@ static enum hl_err refuse(struct transfer *t)
     const struct hl_pg_flight *flight = &t->flight;
     bool passes = hl_pg_sqlstate_passes(flight->sqlstate) || flight->lacks_partition;
     bool waits = t->is_put && t->wait_ms == 0;
-    t->store->lacks_partition |= flight->lacks_partition;
+    t->store->upkeep.lacks_partition |= flight->lacks_partition;
     if (!passes && waits && !t->is_refused) {
         t->is_refused = true;
         t->store->refusals.n_own++;

@@ -139,8 +139,8 @@ void hl_pg_crowd_total(struct hl_pg_store *s, uint64_t total)
 static void on_count(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_crowd *c = &s->crowd;
-    c->is_counting = false;
-    c->count_ms = hl_clock_mono_ms() + COUNT_MS;
+    c->count.is_under_way = false;
+    c->count.due_ms = hl_clock_mono_ms() + COUNT_MS;
     if (!result)
         return;
     clear(c);
@@ -156,19 +156,19 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
 void hl_pg_crowd_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_crowd *c = &s->crowd;
-    if (now_ms < c->count_ms || c->is_counting || !may_be_much(c))
+    if (now_ms < hl_pg_crowd_due_ms(s))
         return;
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_count);
-    c->count_ms = now_ms + COUNT_MS;
+    c->count.due_ms = now_ms + COUNT_MS;
     if (!e)
         return;
     hl_pg_add_int(&s->params, HL_PG_P_MIN, (int64_t)(c->half / 2 > 0 ? c->half / 2 : 1));
     hl_pg_errand_add(e, HL_PG_DO_CROWD);
-    c->is_counting = hl_pg_errand_send(e);
+    c->count.is_under_way = hl_pg_errand_send(e);
 }
 
 uint64_t hl_pg_crowd_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_crowd *c = &s->crowd;
-    return c->is_counting || !may_be_much(c) ? UINT64_MAX : c->count_ms;
+    return hl_pg_is_joined(s) && may_be_much(c) ? hl_pg_repeat_due_ms(&c->count) : UINT64_MAX;
 }

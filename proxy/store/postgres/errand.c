@@ -20,7 +20,7 @@ static void on_flight_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     if (fate == HL_PG_REJECTED)
         HL_LOG(WARN, "store: PostgreSQL refused a statement", HL_LOG_TEXT("why", flight->message),
             HL_LOG_TEXT("sqlstate", flight->sqlstate));
-    e->store->lacks_partition |= flight->lacks_partition;
+    e->store->upkeep.lacks_partition |= flight->lacks_partition;
     if (e->on_end)
         e->on_end(e->store, fate == HL_PG_COMMITTED ? flight->results[flight->n - 1] : NULL);
     free(e);

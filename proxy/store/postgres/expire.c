@@ -32,7 +32,7 @@ static void note_expired(struct hl_pg_store *s, uint64_t n)
 
 static void on_expired(struct hl_pg_store *s, const PGresult *result)
 {
-    s->is_expiring = false;
+    s->expiry.is_under_way = false;
     if (!result) {
         hl_pg_expire_note(s, AGAIN_MS);
         return;
@@ -48,8 +48,8 @@ static void on_expired(struct hl_pg_store *s, const PGresult *result)
 void hl_pg_expire_note(struct hl_pg_store *s, uint64_t in_ms)
 {
     uint64_t due_ms = hl_clock_mono_ms() + in_ms;
-    if (due_ms < s->expire_ms)
-        s->expire_ms = due_ms;
+    if (due_ms < s->expiry.due_ms)
+        s->expiry.due_ms = due_ms;
 }
 
 void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
@@ -63,17 +63,15 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
     hl_pg_add_int(&s->params, HL_PG_P_MAX, STEP);
     hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_errand_add(e, HL_PG_DO_RUN_EXPIRE);
-    s->expire_ms = UINT64_MAX;
-    s->is_expiring = hl_pg_errand_send(e);
-    if (!s->is_expiring)
+    s->expiry.due_ms = UINT64_MAX;
+    s->expiry.is_under_way = hl_pg_errand_send(e);
+    if (!s->expiry.is_under_way)
         hl_pg_expire_note(s, AGAIN_MS);
 }
 
-/* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_expire_due_ms(const struct hl_pg_store *s)
 {
-    bool is_held = s->is_expiring || hl_pg_recall_waits(s);
-    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer) || is_held)
+    if (!hl_pg_is_joined(s) || hl_pg_recall_waits(s))
         return UINT64_MAX;
-    return s->expire_ms;
+    return hl_pg_repeat_due_ms(&s->expiry);
 }

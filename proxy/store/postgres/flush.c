@@ -255,7 +255,7 @@ static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
     uint64_t now_ms = hl_clock_mono_ms();
     HL_LOG(WARN, "store: PostgreSQL refused a transaction", HL_LOG_TEXT("why", flight->message),
         HL_LOG_TEXT("sqlstate", flight->sqlstate));
-    s->lacks_partition |= flight->lacks_partition;
+    s->upkeep.lacks_partition |= flight->lacks_partition;
     s->pause_ms = has_passed || f->n_ops == 0 ? now_ms + PAUSE_MS : 0;
     if (strcmp(flight->sqlstate, "53100") == 0)
         refuse(s, f, HL_ERR_FULL);
@@ -291,7 +291,9 @@ static struct hl_pg_flush *find_free(struct hl_pg_store *s)
     return NULL;
 }
 
-bool hl_pg_flush_may_serve(const struct hl_pg_store *s)
+/* Whether a transaction may be sent for nothing but handing out: only one at a time, so that a server which does not
+ * answer finds room for what callers wait for. */
+static bool may_serve(const struct hl_pg_store *s)
 {
     bool may = false;
     for (int i = 0; i < HL_PG_FLUSHES; i++) {
@@ -315,7 +317,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     hl_pg_flight_init(&f->flight, on_end);
     fill(s, f, now_ms);
     add_parts(s, f);
-    if (!f->is_alone && (f->n_ops > 0 || hl_pg_flush_may_serve(s)))
+    if (!f->is_alone && (f->n_ops > 0 || may_serve(s)))
         hl_pg_serve_begin(s, f, now_ms);
     if (f->flight.n == 0) {
         queue_again(s, f, false, false);
@@ -329,14 +331,18 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     return false;
 }
 
-void hl_pg_flush_turn(struct hl_pg_store *s)
+void hl_pg_flush_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
-    uint64_t now_ms = hl_clock_mono_ms();
     struct hl_pg_flush *f;
     if (!hl_pg_link_is_up(&s->writer) || !hl_pg_is_joined(s) || now_ms < s->pause_ms)
         return;
     while ((f = find_free(s)) && send_one(s, f, now_ms))
         continue;
+}
+
+uint64_t hl_pg_flush_due_ms(const struct hl_pg_store *s)
+{
+    return may_serve(s) ? hl_pg_serve_due_ms(s) : UINT64_MAX;
 }
 
 bool hl_pg_flush_is_idle(const struct hl_pg_store *s, bool with_refused)

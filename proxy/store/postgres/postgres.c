@@ -176,25 +176,49 @@ static bool is_over(struct hl_pg_store *s)
     return s->member.state == HL_PG_LEFT;
 }
 
+/* What is done by itself, in this order, and when it is due next. */
+static const struct routine {
+    void (*turn)(struct hl_pg_store *s, uint64_t now_ms);
+    uint64_t (*due_ms)(const struct hl_pg_store *s);
+    bool is_guests; /* too */
+} routines[] = {
+    {hl_pg_member_turn, hl_pg_member_due_ms, false},
+    {hl_pg_recall_turn, hl_pg_recall_due_ms, false},
+    {hl_pg_survey_turn, hl_pg_survey_due_ms, false},
+    {hl_pg_crowd_turn, hl_pg_crowd_due_ms, false},
+    {hl_pg_expire_turn, hl_pg_expire_due_ms, false},
+    {hl_pg_watch_turn, hl_pg_watch_due_ms, false},
+    {hl_pg_flush_turn, hl_pg_flush_due_ms, true},
+    {hl_pg_deed_turn, hl_pg_deed_due_ms, true},
+    {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
+    {hl_pg_notify_turn, hl_pg_notify_due_ms, false},
+};
+
+static void take_turns(struct hl_pg_store *s, uint64_t now_ms)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(routines); i++)
+        if (routines[i].is_guests || !s->is_guest)
+            routines[i].turn(s, now_ms);
+}
+
+static uint64_t next_turn_ms(const struct hl_pg_store *s)
+{
+    uint64_t due_ms = UINT64_MAX;
+    for (size_t i = 0; i < HL_ARRAY_LEN(routines); i++)
+        if (routines[i].is_guests || !s->is_guest)
+            due_ms = least(due_ms, routines[i].due_ms(s));
+    return due_ms;
+}
+
 static void on_turn(uv_prepare_t *turn)
 {
     struct hl_pg_store *s = turn->data;
     uint64_t now_ms = hl_clock_mono_ms();
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
-    if (!s->is_guest) {
-        hl_pg_member_turn(s, now_ms);
-        hl_pg_recall_turn(s, now_ms);
-        hl_pg_survey_turn(s, now_ms);
-        hl_pg_expire_turn(s, now_ms);
-        hl_pg_watch_turn(s, now_ms);
-    }
-    hl_pg_flush_turn(s);
-    hl_pg_deed_turn(s, now_ms);
-    hl_pg_outbox_turn(s, now_ms);
-    hl_pg_notify_turn(s, now_ms);
+    take_turns(s, now_ms);
     hl_counter_set(&s->gauges.is_failing,
-        !hl_pg_link_is_up(&s->writer) || s->lacks_partition || hl_pg_refusal_is_any(s));
+        !hl_pg_link_is_up(&s->writer) || s->upkeep.lacks_partition || hl_pg_refusal_is_any(s));
     uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_refusal_due_ms(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
@@ -204,17 +228,7 @@ static void on_turn(uv_prepare_t *turn)
         close_all(s);
         return;
     }
-    if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_member_due_ms(s), hl_pg_survey_due_ms(s)));
-    if (!s->is_guest)
-        due_ms = least(due_ms, hl_pg_recall_due_ms(s));
-    due_ms = least(due_ms, hl_pg_deed_due_ms(s));
-    if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_expire_due_ms(s), hl_pg_watch_due_ms(s)));
-    if (!s->is_guest && hl_pg_flush_may_serve(s))
-        due_ms = least(due_ms, hl_pg_serve_due_ms(s));
-    if (!s->is_guest)
-        due_ms = least(due_ms, least(hl_pg_outbox_due_ms(s), hl_pg_notify_due_ms(s)));
+    due_ms = least(due_ms, next_turn_ms(s));
     if (s->pause_ms > now_ms)
         due_ms = least(due_ms > now_ms ? due_ms : s->pause_ms, s->pause_ms);
     sleep_until(s, due_ms, now_ms);

@@ -26,8 +26,7 @@ void hl_pg_settings_init(struct hl_pg_settings *settings, const struct hl_config
         .ttl_ms = config->replica_ttl_ms};
     snprintf(settings->schema, sizeof(settings->schema), "\"%.*s\"",
         HL_STR_ARG(config->postgres_schema));
-    snprintf(settings->name, sizeof(settings->name), "hookline/%.*s",
-        HL_STR_ARG(config->replica));
+    snprintf(settings->name, sizeof(settings->name), "hookline/%.*s", HL_STR_ARG(config->replica));
 }
 
 /* --- poolers --------------------------------------------------------------------------------- */

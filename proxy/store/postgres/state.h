@@ -203,15 +203,23 @@ struct hl_pg_crowd {
     uint64_t half;            /* what one may have */
     uint64_t total;           /* of all lanes, when they were counted last */
     uint64_t since;           /* accepted here since then */
-    bool is_counting;         /* under way */
-    uint64_t count_ms;        /* CLOCK_MONOTONIC: not counted again before */
+    struct hl_pg_repeat count;
 };
 
-/* What gauges say of all replicas and of the server (survey.c). Times are CLOCK_MONOTONIC ms. */
+/* What gauges say of all replicas and of the server (survey.c). */
 struct hl_pg_survey {
-    bool is_counting, is_measuring, is_trimming; /* under way */
-    uint64_t count_ms, measure_ms, trim_ms;      /* the next ones */
+    struct hl_pg_repeat count, measure, trim;
     struct hl_pg_horizon horizon;
+};
+
+/* What goes in time, and partitions for what comes (upkeep.c). */
+struct hl_pg_upkeep {
+    struct hl_pg_job *job; /* NULL: nothing is under way */
+    struct hl_id as;       /* which replica does it: another one may follow meanwhile */
+    uv_async_t done;
+    uint64_t due_ms;      /* CLOCK_MONOTONIC: the next one */
+    bool lacks_partition; /* a statement found none for its row's time: they are made at once */
+    struct hl_pg_repeat partition;
 };
 
 /* The first time that the server is reached (opening.c). */
@@ -255,13 +263,7 @@ struct hl_pg_store {
     struct hl_pg_notify notify;
     struct hl_pg_params params;
 
-    struct hl_pg_job *upkeep_job; /* NULL: nothing is under way */
-    struct hl_id upkeep_as;
-    uv_async_t upkeep_done;
-    uint64_t upkeep_ms;    /* CLOCK_MONOTONIC: the next one */
-    bool lacks_partition;  /* a statement found none for its row's time: they are made at once */
-    bool is_partitioning;  /* under way */
-    uint64_t partition_ms; /* CLOCK_MONOTONIC: not tried again before */
+    struct hl_pg_upkeep upkeep;
 
     struct hl_data_dir scratch;
     struct hl_list transfers; /* bodies on their way between the database and files */
@@ -306,11 +308,8 @@ struct hl_pg_store {
 
     struct hl_pg_survey survey;
     struct hl_watchers watchers;
-    bool is_looking;  /* whether runs that others have ended: under way */
-    uint64_t look_ms; /* CLOCK_MONOTONIC: the next time */
-    bool is_expiring; /* under way */
-    uint64_t
-        expire_ms; /* CLOCK_MONOTONIC: queued runs whose time to start is over are looked for */
+    struct hl_pg_repeat look;   /* whether runs have ended that others have */
+    struct hl_pg_repeat expiry; /* of queued runs whose time to start is over */
 };
 
 static inline bool hl_pg_is_joined(const struct hl_pg_store *s)

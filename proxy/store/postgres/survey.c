@@ -25,7 +25,7 @@
 
 static void on_count(struct hl_pg_store *s, const PGresult *result)
 {
-    s->survey.is_counting = false;
+    s->survey.count.is_under_way = false;
     hl_counter_set(&s->gauges.is_uncounted, !result);
     if (!result)
         return;
@@ -52,7 +52,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
 static void on_measure(struct hl_pg_store *s, const PGresult *result)
 {
     uint64_t now_ms = hl_clock_mono_ms();
-    s->survey.is_measuring = false;
+    s->survey.measure.is_under_way = false;
     hl_counter_set(&s->gauges.is_unmeasured, !result);
     if (!result)
         return;
@@ -81,7 +81,7 @@ static bool has_share(const struct hl_pg_store *s)
 
 static void on_trim(struct hl_pg_store *s, const PGresult *result)
 {
-    s->survey.is_trimming = false;
+    s->survey.trim.is_under_way = false;
     hl_counter_set(&s->gauges.is_untrimmed, !result || !has_share(s));
     if (!result || !has_share(s))
         return;
@@ -112,7 +112,7 @@ void hl_pg_survey_forget(struct hl_pg_store *s)
     hl_counter_set(&s->gauges.is_uncounted, 1);
     hl_counter_set(&s->gauges.is_unmeasured, 1);
     hl_counter_set(&s->gauges.is_untrimmed, 1);
-    s->survey.count_ms = s->survey.measure_ms = s->survey.trim_ms = 0;
+    s->survey.count.due_ms = s->survey.measure.due_ms = s->survey.trim.due_ms = 0;
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */
@@ -127,37 +127,35 @@ static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
     return hl_pg_errand_send(e);
 }
 
+/* Its next time is noted, so that it is to be asked now. */
+static bool take_time(struct hl_pg_repeat *r, uint64_t now_ms, uint64_t every_ms)
+{
+    if (now_ms < hl_pg_repeat_due_ms(r))
+        return false;
+    r->due_ms = now_ms + every_ms;
+    return true;
+}
+
 void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_survey *v = &s->survey;
-    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_is_joined(s))
         return;
-    if (now_ms >= v->count_ms && !v->is_counting) {
-        v->count_ms = now_ms + COUNT_MS;
-        v->is_counting = ask(s, HL_PG_DO_COUNT, on_count);
-    }
-    if (now_ms >= v->measure_ms && !v->is_measuring) {
-        v->measure_ms = now_ms + MEASURE_MS;
-        v->is_measuring = ask(s, HL_PG_DO_MEASURE, on_measure);
-    }
-    if (now_ms >= v->trim_ms && !v->is_trimming) {
-        v->trim_ms = now_ms + TRIM_MS;
-        v->is_trimming = trim(s);
-    }
-    hl_pg_crowd_turn(s, now_ms);
+    if (take_time(&v->count, now_ms, COUNT_MS))
+        v->count.is_under_way = ask(s, HL_PG_DO_COUNT, on_count);
+    if (take_time(&v->measure, now_ms, MEASURE_MS))
+        v->measure.is_under_way = ask(s, HL_PG_DO_MEASURE, on_measure);
+    if (take_time(&v->trim, now_ms, TRIM_MS))
+        v->trim.is_under_way = trim(s);
 }
 
-/* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_survey *v = &s->survey;
-    if (!hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer))
+    if (!hl_pg_is_joined(s))
         return UINT64_MAX;
-    uint64_t count_ms = v->is_counting ? UINT64_MAX : v->count_ms;
-    uint64_t measure_ms = v->is_measuring ? UINT64_MAX : v->measure_ms;
-    uint64_t trim_ms = v->is_trimming ? UINT64_MAX : v->trim_ms;
+    uint64_t count_ms = hl_pg_repeat_due_ms(&v->count), trim_ms = hl_pg_repeat_due_ms(&v->trim);
+    uint64_t measure_ms = hl_pg_repeat_due_ms(&v->measure);
     uint64_t due_ms = count_ms < measure_ms ? count_ms : measure_ms;
-    uint64_t crowd_ms = hl_pg_crowd_due_ms(s);
-    due_ms = due_ms < trim_ms ? due_ms : trim_ms;
-    return due_ms < crowd_ms ? due_ms : crowd_ms;
+    return due_ms < trim_ms ? due_ms : trim_ms;
 }

@@ -284,26 +284,26 @@ enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_
 static void on_partitioned(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_row row = {.result = result};
-    s->is_partitioning = false;
+    s->upkeep.partition.is_under_way = false;
     if (!result)
-        s->partition_ms = hl_clock_mono_ms() + PARTITION_AGAIN_MS;
+        s->upkeep.partition.due_ms = hl_clock_mono_ms() + PARTITION_AGAIN_MS;
     else
-        s->lacks_partition = hl_pg_int(&row) > 0;
-    if (!s->lacks_partition)
+        s->upkeep.lacks_partition = hl_pg_int(&row) > 0;
+    if (!s->upkeep.lacks_partition)
         HL_LOG(WARN, "store: partitions were made for the time that the database's clock has");
 }
 
 /* The upkeep makes them days ahead; the server's clock may have gone further. */
 static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
 {
-    if (!s->lacks_partition || s->is_partitioning || now_ms < s->partition_ms)
+    if (!s->upkeep.lacks_partition || now_ms < hl_pg_repeat_due_ms(&s->upkeep.partition))
         return;
     struct hl_pg_errand *e = hl_pg_errand_begin(s, on_partitioned);
     if (!e)
         return;
     hl_pg_add_int(&s->params, HL_PG_P_WIDTH_MS, hl_pg_partition_width_ms((int64_t)s->retention_ms));
     hl_pg_errand_add(e, HL_PG_DO_PARTITION);
-    s->is_partitioning = hl_pg_errand_send(e);
+    s->upkeep.partition.is_under_way = hl_pg_errand_send(e);
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */
@@ -311,7 +311,7 @@ static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
 static enum hl_err work(struct hl_pg_session *session, void *arg, char *why, size_t why_len)
 {
     const struct hl_pg_store *s = arg;
-    return hl_pg_upkeep(session, &s->upkeep_as, (int64_t)s->retention_ms, why, why_len);
+    return hl_pg_upkeep(session, &s->upkeep.as, (int64_t)s->retention_ms, why, why_len);
 }
 
 static void on_done(uv_async_t *async)
@@ -319,28 +319,28 @@ static void on_done(uv_async_t *async)
     struct hl_pg_store *s = async->data;
     char why[300];
     PGconn *conn;
-    if (!s->upkeep_job || !hl_pg_job_is_done(s->upkeep_job))
+    if (!s->upkeep.job || !hl_pg_job_is_done(s->upkeep.job))
         return;
-    enum hl_err err = hl_pg_job_end(s->upkeep_job, &conn, why, sizeof(why));
-    s->upkeep_job = NULL;
+    enum hl_err err = hl_pg_job_end(s->upkeep.job, &conn, why, sizeof(why));
+    s->upkeep.job = NULL;
     PQfinish(conn);
     if (!err)
         return;
     HL_LOG(WARN, "store: the upkeep of the tables stopped short", HL_LOG_TEXT("why", why));
-    s->upkeep_ms = hl_clock_mono_ms() + AGAIN_MS;
+    s->upkeep.due_ms = hl_clock_mono_ms() + AGAIN_MS;
 }
 
 int hl_pg_upkeep_init(struct hl_pg_store *s)
 {
-    s->upkeep_done.data = s;
-    return uv_async_init(&s->loop, &s->upkeep_done, on_done);
+    s->upkeep.done.data = s;
+    return uv_async_init(&s->loop, &s->upkeep.done, on_done);
 }
 
 void hl_pg_upkeep_close(struct hl_pg_store *s)
 {
-    hl_pg_job_leave(s->upkeep_job);
-    s->upkeep_job = NULL;
-    uv_close((uv_handle_t *)&s->upkeep_done, NULL);
+    hl_pg_job_leave(s->upkeep.job);
+    s->upkeep.job = NULL;
+    uv_close((uv_handle_t *)&s->upkeep.done, NULL);
 }
 
 /* Replicas that began together are not at it together. */
@@ -348,13 +348,13 @@ uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     uint32_t dice;
     make_partitions(s, now_ms);
-    if (s->upkeep_job || !hl_pg_link_is_up(&s->writer))
+    if (s->upkeep.job || !hl_pg_link_is_up(&s->writer))
         return UINT64_MAX;
-    if (now_ms < s->upkeep_ms)
-        return s->upkeep_ms;
+    if (now_ms < s->upkeep.due_ms)
+        return s->upkeep.due_ms;
     hl_random_fill(&dice, sizeof(dice));
-    s->upkeep_ms = now_ms + EVERY_MS / 2 + dice % EVERY_MS;
-    s->upkeep_as = s->member.id; /* which may change while the job is under way */
-    s->upkeep_job = hl_pg_job_start(&s->settings, work, s, &s->upkeep_done);
+    s->upkeep.due_ms = now_ms + EVERY_MS / 2 + dice % EVERY_MS;
+    s->upkeep.as = s->member.id;
+    s->upkeep.job = hl_pg_job_start(&s->settings, work, s, &s->upkeep.done);
     return UINT64_MAX;
 }

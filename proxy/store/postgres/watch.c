@@ -38,7 +38,7 @@ void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
     hl_intake_leave(&s->intake, hl_operation_weigh(&watch->m));
     hl_counter_set(&s->gauges.waiters, s->watchers.n);
     if (is_watch && s->watchers.n == 1)
-        s->look_ms = hl_clock_mono_ms() + LOOK_MS;
+        s->look.due_ms = hl_clock_mono_ms() + LOOK_MS;
     if (withdrawn)
         answer(s, withdrawn, HL_ERR_CANCELLED);
     if (err || !is_watch)
@@ -57,13 +57,13 @@ void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)
 void hl_pg_watch_hurry(struct hl_pg_store *s)
 {
     uint64_t soon_ms = hl_clock_mono_ms() + SOON_MS;
-    if (soon_ms < s->look_ms)
-        s->look_ms = soon_ms;
+    if (soon_ms < s->look.due_ms)
+        s->look.due_ms = soon_ms;
 }
 
 static void on_ended(struct hl_pg_store *s, const PGresult *result)
 {
-    s->is_looking = false;
+    s->look.is_under_way = false;
     for (int i = 0; result && i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         struct hl_id run_id;
@@ -100,16 +100,15 @@ void hl_pg_watch_turn(struct hl_pg_store *s, uint64_t now_ms)
         return;
     add_runs(s);
     hl_pg_errand_add(e, HL_PG_DO_RUN_ENDED);
-    s->is_looking = hl_pg_errand_send(e);
-    s->look_ms = now_ms + LOOK_MS;
+    s->look.is_under_way = hl_pg_errand_send(e);
+    s->look.due_ms = now_ms + LOOK_MS;
 }
 
-/* What is under way is not due: its answer wakes the thread. */
 uint64_t hl_pg_watch_due_ms(const struct hl_pg_store *s)
 {
-    if (s->watchers.n == 0 || !hl_pg_is_joined(s) || !hl_pg_link_is_up(&s->writer) || s->is_looking)
+    if (s->watchers.n == 0 || !hl_pg_is_joined(s))
         return UINT64_MAX;
-    return s->look_ms;
+    return hl_pg_repeat_due_ms(&s->look);
 }
 
 void hl_pg_watch_refuse_all(struct hl_pg_store *s)
