@@ -30,7 +30,7 @@
 #include "store/postgres/queue.h"
 #include "store/postgres/refusal.h"
 #include "store/postgres/row.h"
-#include "store/postgres/serve.h"
+#include "store/postgres/dispatch.h"
 #include "store/postgres/state.h"
 
 #define PAUSE_MS    250
@@ -216,7 +216,7 @@ static void commit(struct hl_pg_store *s, struct hl_pg_flush *f)
         hl_pg_refusal_pass(s, op);
         end_op(s, op);
     }
-    hl_pg_serve_end(s, f);
+    hl_pg_dispatch_end(s, f);
 }
 
 /* What was in doubt before this refusal still is. */
@@ -271,7 +271,7 @@ static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     if (fate == HL_PG_COMMITTED) {
         commit(s, f);
     } else {
-        hl_pg_serve_undo(s, f);
+        hl_pg_dispatch_undo(s, f);
         if (fate == HL_PG_REJECTED)
             reject(s, f);
         else
@@ -318,7 +318,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     fill(s, f, now_ms);
     add_parts(s, f);
     if (!f->is_alone && (f->n_ops > 0 || may_serve(s)))
-        hl_pg_serve_begin(s, f, now_ms);
+        hl_pg_dispatch_begin(s, f, now_ms);
     if (f->flight.n == 0) {
         queue_again(s, f, false, false);
         return false;
@@ -326,7 +326,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
     f->is_used = hl_pg_link_end(&s->writer, &f->flight);
     if (f->is_used)
         return true;
-    hl_pg_serve_undo(s, f);
+    hl_pg_dispatch_undo(s, f);
     queue_again(s, f, false, false);
     return false;
 }
@@ -342,7 +342,7 @@ void hl_pg_flush_turn(struct hl_pg_store *s, uint64_t now_ms)
 
 uint64_t hl_pg_flush_due_ms(const struct hl_pg_store *s)
 {
-    return may_serve(s) ? hl_pg_serve_due_ms(s) : UINT64_MAX;
+    return may_serve(s) ? hl_pg_dispatch_due_ms(s) : UINT64_MAX;
 }
 
 bool hl_pg_flush_is_idle(const struct hl_pg_store *s, bool with_refused)

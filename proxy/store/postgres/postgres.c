@@ -42,7 +42,7 @@
 #include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
 #include "store/postgres/reply.h"
-#include "store/postgres/serve.h"
+#include "store/postgres/dispatch.h"
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
 #include "store/postgres/survey.h"
@@ -92,7 +92,7 @@ static void on_message(void *self, struct hl_msg *msg)
     if (hl_store_message_is_credit(m)) {
         take_credit(s, (struct hl_credit *)m);
     } else if (msg->type == HL_STORE_WITHDRAW) {
-        hl_pg_serve_withdraw(s, m);
+        hl_pg_dispatch_withdraw(s, m);
     } else if (msg->type == HL_STORE_WATCH_ACCOUNTS) {
         s->outbox.watch = ((const struct hl_watch_accounts *)m)->watch;
         s->outbox.watcher = ((const struct hl_watch_accounts *)m)->watcher;

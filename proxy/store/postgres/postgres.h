@@ -1,7 +1,7 @@
 /* postgres.h - the store that many processes share, on PostgreSQL: its thread, beside the engine of the
  * store that one process owns. What assumed one owner and is otherwise here: proxy/README.md.
  *
- *   mailbox ─▶ queue ─▶ flush (op.c, one transaction) ─▶ replies, then pushes (serve.c)
+ *   mailbox ─▶ queue ─▶ flush (op.c, one transaction) ─▶ replies, then pushes (handout.c)
  *                          ▲ again when the connection went
  */
 #ifndef HL_STORE_POSTGRES_POSTGRES_H

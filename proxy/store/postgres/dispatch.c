@@ -1,0 +1,319 @@
+/* dispatch.c - runs for workers and deliveries for the sender are asked for, as far as their credit goes.
+ *
+ * What was accepted here is claimed with the next flush; what others accepted, or gave back, is looked
+ * for every 250 ms while there is work and every 2 s while there is none. That nothing was found is an
+ * answer and no error: others were faster.
+ * Not here: what is found goes out (handout.c). */
+#include "store/postgres/dispatch.h"
+
+#include "base/clock.h"
+#include "base/id_map.h"
+#include "base/log.h"
+#include "base/metric.h"
+#include "loop/mailbox.h"
+#include "store/backend.h"
+#include "store/barred.h"
+#include "store/credit.h"
+#include "store/gauges.h"
+#include "store/key.h"
+#include "store/lane.h"
+#include "store/operation.h"
+#include "store/postgres/handout.h"
+#include "store/postgres/link.h"
+#include "store/postgres/op.h"
+#include "store/postgres/param.h"
+#include "store/postgres/places.h"
+#include "store/postgres/reply.h"
+#include "store/postgres/row.h"
+#include "store/postgres/state.h"
+
+#define POLL_MAX_MS 2000
+#define PEEK_MAX    1000
+#define WAKE_MAX    500
+
+/* --- asking --------------------------------------------------------------------------------- */
+
+static uint32_t take_credit(struct hl_credit_book *book, struct hl_credit_note *notes)
+{
+    uint32_t n = 0;
+    while (n < HL_PG_HAND_OUT && hl_credit_take(book, &notes[n]))
+        n++;
+    return n;
+}
+
+/* Of those that are known to wait; none is, that is said by no gauge: then the first there is. */
+static unsigned waiting_classes(const struct hl_pg_store *s)
+{
+    unsigned waiting = 0;
+    for (unsigned i = 0; i < HL_PRIORITIES; i++)
+        if (hl_counter_get(&s->gauges.queued[i]) > 0)
+            waiting |= hl_priority_bit((enum hl_priority)i);
+    return waiting;
+}
+
+/* Whoever holds a slot of the app was told for which class; for the others it is decided here. */
+static void share_out(
+    const struct hl_pg_store *s, const struct hl_pg_flush *f, uint32_t wanted[HL_PRIORITIES])
+{
+    struct hl_priority_rule rule = s->rule;
+    for (uint32_t i = 0; i < f->n_claims; i++) {
+        const struct hl_credit_note *note = &f->claims[i];
+        if (note->has_wish) {
+            wanted[note->wish]++;
+        } else if (f->waiting) {
+            enum hl_priority next = hl_priority_pick(rule, f->waiting);
+            rule = hl_priority_note(rule, f->waiting, next);
+            wanted[next]++;
+        }
+    }
+}
+
+/* No limit is as much as there may be at all. */
+static int64_t room_of(const struct hl_quota *quota)
+{
+    uint32_t max = atomic_load(&quota->max_running);
+    return max == 0 ? HL_LIMIT_MAX : (int64_t)max - (int64_t)atomic_load(&quota->running);
+}
+
+/* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
+ * grow meanwhile: at its beginning. */
+static void add_room(struct hl_pg_store *s)
+{
+    struct hl_quota *first = hl_barred_first(atomic_load(&s->base.quotas));
+    size_t n = 0;
+    for (const struct hl_quota *q = first; q; q = q->next)
+        n++;
+    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
+    for (struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, (int64_t)hl_barred_subject(q, &s->keys.key));
+    hl_pg_array_end(&s->params);
+    hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
+    for (const struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, room_of(q));
+    hl_pg_array_end(&s->params);
+}
+
+static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    uint32_t wanted[HL_PRIORITIES] = {0};
+    f->n_claims = take_credit(&s->workers, f->claims);
+    if (hl_barred_first(atomic_load(&s->base.quotas))) {
+        hl_pg_params_clear(&s->params);
+        hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_CLAIM_LOCK, &s->params);
+    }
+    f->claim_at = (int)f->flight.n;
+    f->waiting = waiting_classes(s);
+    s->is_claiming = true;
+    share_out(s, f, wanted);
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, f->n_claims);
+    hl_pg_add_int(&s->params, HL_PG_P_NOW_MS, hl_clock_wall_ms());
+    hl_pg_add_int(&s->params, HL_PG_P_HIGH, wanted[HL_PRIORITY_HIGH]);
+    hl_pg_add_int(&s->params, HL_PG_P_NORMAL, wanted[HL_PRIORITY_NORMAL]);
+    hl_pg_add_int(&s->params, HL_PG_P_LOW, wanted[HL_PRIORITY_LOW]);
+    bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
+    if (has_limits)
+        add_room(s);
+    hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
+    hl_pg_link_add(&s->writer, &f->flight,
+        has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
+}
+
+/* Lanes where this replica has taken places, and how many. */
+static void add_taken(struct hl_pg_params *p, const struct hl_pg_places *places)
+{
+    const struct hl_id_map *lanes = &places->lanes;
+    for (int is_count = 0; is_count < 2; is_count++) {
+        hl_pg_array_begin(p, is_count ? HL_PG_P_TAKEN : HL_PG_P_LANE, HL_PG_INT, places->busy);
+        for (size_t i = 0; i < lanes->cap; i++) {
+            const struct hl_pg_place *place = lanes->entries[i].value;
+            if (place && place->taken > 0)
+                hl_pg_item_int(p, is_count ? place->taken : place->lane);
+        }
+        hl_pg_array_end(p);
+    }
+}
+
+static void add_proven(struct hl_pg_params *p, const struct hl_pg_places *places)
+{
+    hl_pg_array_begin(p, HL_PG_P_PROVEN, HL_PG_INT, places->proven);
+    for (size_t i = 0; i < places->lanes.cap; i++) {
+        const struct hl_pg_place *place = places->lanes.entries[i].value;
+        if (place && place->health == HL_LANE_PROVEN)
+            hl_pg_item_int(p, place->lane);
+    }
+    hl_pg_array_end(p);
+}
+
+static void wake(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->wake_at = (int)f->flight.n;
+    s->wake_ms = UINT64_MAX;
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, WAKE_MAX);
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_DELIVERY_WAKE, &s->params);
+}
+
+static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    uint64_t free_places = s->senders.total;
+    f->n_leases = take_credit(&s->senders, f->leases);
+    f->lease_at = (int)f->flight.n;
+    s->is_leasing = true;
+    struct hl_pg_params *p = &s->params;
+    hl_pg_params_clear(p);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
+    hl_pg_add_int(p, HL_PG_P_AFTER, s->lane_at);
+    hl_pg_add_int(p, HL_PG_P_MAX, f->n_leases);
+    hl_pg_add_int(p, HL_PG_P_PER_LANE, s->places.per_lane);
+    add_taken(p, &s->places);
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+    hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
+    hl_pg_add_int(p, HL_PG_P_FREE, (int64_t)free_places);
+    hl_pg_add_int(p, HL_PG_P_UNPROVEN,
+        (int64_t)hl_lane_unproven(
+            s->places.unproven, s->places.leased - s->places.parked, s->all_places, free_places));
+    add_proven(p, &s->places);
+    hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_LEASE, p);
+}
+
+static void peek(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    f->peek_at = (int)f->flight.n;
+    hl_pg_params_clear(&s->params);
+    hl_pg_add_int(&s->params, HL_PG_P_MAX, PEEK_MAX);
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_QUEUE_PEEK, &s->params);
+}
+
+static bool wants_hints(const struct hl_pg_store *s)
+{
+    return s->workers.n > 0;
+}
+
+/* Nothing has come for long, and nobody has said that something has: the peek says whether there is anything to claim. */
+static bool is_idle(const struct hl_pg_store *s)
+{
+    return s->poll_wait_ms >= POLL_MAX_MS && s->poll_ms != s->notify.looked_ms;
+}
+
+void hl_pg_dispatch_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
+{
+    bool is_due = now_ms >= s->poll_ms;
+    bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
+    bool may_claim = s->claims_more || accepts || (is_due && !is_idle(s));
+    if (atomic_load(&s->is_stopping) || hl_pg_recall_waits(s))
+        return;
+    if (s->workers.total > 0 && !s->is_claiming && may_claim)
+        ask_runs(s, f);
+    if (s->senders.total > 0 && !s->is_leasing &&
+        (s->leases_more || is_due || now_ms >= s->wake_ms)) {
+        if (is_due || now_ms >= s->wake_ms)
+            wake(s, f);
+        ask_deliveries(s, f);
+    }
+    if (is_due && wants_hints(s))
+        peek(s, f);
+    if (is_due)
+        s->poll_ms = now_ms + s->poll_wait_ms;
+}
+
+uint64_t hl_pg_dispatch_due_ms(const struct hl_pg_store *s)
+{
+    bool is_wanted = s->workers.n > 0 || s->senders.total > 0;
+    if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !hl_pg_is_joined(s) || hl_pg_recall_waits(s))
+        return UINT64_MAX;
+    bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
+                    (s->leases_more && s->senders.total > 0 && !s->is_leasing);
+    uint64_t wake_ms = s->senders.total > 0 && !s->is_leasing ? s->wake_ms : UINT64_MAX;
+    uint64_t due_ms = wake_ms < s->poll_ms ? wake_ms : s->poll_ms;
+    return has_more ? 0 : due_ms;
+}
+
+/* --- withdrawing ---------------------------------------------------------------------------- */
+
+static void answer_withdrawals(struct hl_pg_store *s)
+{
+    struct hl_msg *msg = s->withdrawals, *next;
+    s->withdrawals = NULL;
+    for (; msg; msg = next) {
+        struct hl_store_msg *m = (struct hl_store_msg *)msg;
+        next = msg->next;
+        hl_pg_reply(s, m, hl_operation_weigh(m), HL_OK);
+    }
+}
+
+void hl_pg_dispatch_withdraw(struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    hl_credit_withdraw(&s->workers, m->reply_to);
+    m->msg.next = s->withdrawals;
+    s->withdrawals = &m->msg;
+    if (!s->is_claiming)
+        answer_withdrawals(s);
+}
+
+/* --- after a flush -------------------------------------------------------------------------- */
+
+static void take_wake(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    bool is_all = hl_pg_int(&row) < WAKE_MAX;
+    int64_t next_ms = is_all ? hl_pg_int(&row) : 0;
+    uint64_t due_ms = next_ms < 0 ? UINT64_MAX : hl_clock_mono_ms() + (uint64_t)next_ms;
+    if (due_ms < s->wake_ms)
+        s->wake_ms = due_ms;
+}
+
+static void take_peek(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    uint64_t n = 0, known = hl_counter_get(&s->gauges.queued_runs);
+    for (int i = 0; i < HL_PRIORITIES; i++) {
+        uint64_t of_class = (uint64_t)hl_pg_int(&row);
+        hl_counter_set(&s->gauges.queued[i], of_class);
+        n += of_class;
+    }
+    if (n < PEEK_MAX || known < n)
+        hl_counter_set(&s->gauges.queued_runs, n);
+    s->claims_more |= n > 0;
+    if (n > 0)
+        s->poll_wait_ms = HL_PG_POLL_MIN_MS;
+}
+
+void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    bool was_poll = f->peek_at >= 0;
+    if (was_poll)
+        s->poll_wait_ms = 2 * s->poll_wait_ms < POLL_MAX_MS ? 2 * s->poll_wait_ms : POLL_MAX_MS;
+    if (f->claim_at >= 0) {
+        hl_pg_hand_out_runs(s, f);
+        s->is_claiming = false;
+        answer_withdrawals(s);
+    }
+    if (f->wake_at >= 0)
+        take_wake(s, f->flight.results[f->wake_at]);
+    if (f->lease_at >= 0) {
+        hl_pg_hand_out_deliveries(s, f);
+        s->is_leasing = false;
+    }
+    if (was_poll)
+        take_peek(s, f->flight.results[f->peek_at]);
+    if (s->claims_more && s->workers.total == 0)
+        hl_credit_hint(&s->workers);
+}
+
+void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    for (uint32_t i = 0; i < f->n_claims; i++)
+        hl_credit_put_back(&s->workers, f->claims[i]);
+    for (uint32_t i = 0; i < f->n_leases; i++)
+        hl_credit_put_back(&s->senders, f->leases[i]);
+    s->is_claiming &= f->claim_at < 0;
+    if (!s->is_claiming)
+        answer_withdrawals(s);
+    s->is_leasing &= f->lease_at < 0;
+    if (f->wake_at >= 0)
+        s->wake_ms = 0;
+    hl_credit_return_unused(&s->workers);
+}
