@@ -2,7 +2,7 @@
 #
 #   cmake -DOUT=<base> -DINCLUDE=<header as it is included> -DDIALECT=<sqlite|postgres> -DNAME=<hl_sql>
 #         -DSTATEMENT=<HL_SQL> -DPARAM=<HL_SQL_P> -DFILES=<a.sql;…> -DPARTS=<b.sql;…> -DROOT=<proxy>
-#         -DHEADERS=<store/record.h;…> -DSOURCES=<*.c;…> -P embed_sql.cmake
+#         -DHEADERS=<store/record.h;…> -DTABLES=<store/record.c;…> -DSOURCES=<*.c;…> -P embed_sql.cmake
 #
 # What a file is made of:
 #
@@ -16,6 +16,8 @@
 #   `                           which server it is: what hl_pg_qualify puts in
 #   {run_state.success}         the number of HL_RUN_SUCCESS in `enum hl_run_state`, from the headers
 #   {HL_BODY_INLINE_MAX}        the number of a #define
+#   {outcome_columns}           the names in the table `outcome_columns` of TABLES (column.h), with a comma between them;
+#                               {outcome_columns_of(r)}, {outcome_values}, {outcome_arrays}: as column.h has it
 #
 # A part is said before it is used; of PARTS only the parts are read.
 # <OUT>.h has an enum of the statements and one of their parameters' names, <OUT>.c the table (statement.h), and asserts
@@ -116,6 +118,48 @@ macro(read_header path)
     string(REPLACE "u" "" number "${CMAKE_MATCH_3}")
     set(constant_${define} ${define})
     math(EXPR number_${define} "${number}")
+  endforeach()
+endmacro()
+
+# --- tables of columns, as C has them (column.h) --------------------------------------------------------------------
+
+# The parts that are made of one, whose rows are `body`.
+macro(read_table)
+  string(REGEX MATCHALL "HL_COLUMN[A-Z_]*\\([^)]*\\)" table_rows "${body}")
+  foreach(part columns columns_of values arrays)
+    set(part_${record}_${part} "")
+    set(args_${record}_${part} "")
+  endforeach()
+  set(args_${record}_columns_of row)
+  set(comma "")
+  foreach(table_row IN LISTS table_rows)
+    string(REGEX MATCH "([a-z_0-9]+),[ \n]*([A-Z]+)\\)$" table_row "${table_row}")
+    set(column ${CMAKE_MATCH_1})
+    set(type ${CMAKE_MATCH_2})
+    string(APPEND part_${record}_columns "${comma}${column}")
+    string(APPEND part_${record}_columns_of "${comma}${begin_arg}row${end_arg}.${column}")
+    string(APPEND part_${record}_values "${comma}:${column}")
+    string(APPEND part_${record}_arrays "${comma}:${column}::${array_of_${type}}[]")
+    string(TOUPPER "${PARAM}_${column}" constant)
+    list(APPEND bound ${constant})
+    set(comma ", ")
+  endforeach()
+endmacro()
+
+set(array_of_INT bigint)
+set(array_of_ID uuid)
+set(array_of_TEXT text)
+set(array_of_RAW bytea)
+set(array_of_BYTES bytea)
+
+macro(read_tables path)
+  read_encoded(${path} table_text)
+  string(REGEX MATCHALL "struct hl_column [a-z_]+_columns${open}${close} = {[^}]*}" tables "${table_text}")
+  foreach(found IN LISTS tables)
+    string(REGEX MATCH "struct hl_column ([a-z_]+)_columns${open}${close} = {([^}]*)}" found "${found}")
+    set(record ${CMAKE_MATCH_1})
+    set(body "${CMAKE_MATCH_2}")
+    read_table()
   endforeach()
 endmacro()
 
@@ -430,6 +474,10 @@ endmacro()
 foreach(header IN LISTS HEADERS)
   read_header(${ROOT}/${header})
 endforeach()
+set(bound "")
+foreach(path IN LISTS TABLES)
+  read_tables(${ROOT}/${path})
+endforeach()
 foreach(path IN LISTS PARTS)
   read_file(${path} FALSE)
 endforeach()
@@ -440,7 +488,6 @@ endforeach()
 # --- who binds the parameters -----------------------------------------------------------------------------------------
 
 list(REMOVE_DUPLICATES all_params)
-set(bound "")
 foreach(source IN LISTS SOURCES)
   read_encoded(${source} text)
   string(REGEX MATCHALL "${PARAM}_[A-Z0-9_]+" found "${text}")

@@ -61,6 +61,17 @@ static const char *const verdict_texts[] = {
 #undef X
 };
 
+static const struct hl_column outcome_columns[] = {
+    HL_COLUMN(struct hl_outcome, finished_ms, INT),
+    HL_COLUMN(struct hl_outcome, reason, INT),
+    HL_COLUMN(struct hl_outcome, http_status, INT),
+    HL_COLUMN(struct hl_outcome, content_type, RAW),
+    HL_COLUMN(struct hl_outcome, content_encoding, RAW),
+    HL_COLUMN(struct hl_outcome, encoding, INT),
+    HL_COLUMN(struct hl_outcome, escaped_size, INT),
+};
+const struct hl_columns hl_outcome_columns = HL_COLUMNS(outcome_columns);
+
 static const char *text_at(const char *const *texts, size_t n, unsigned i)
 {
     return i < n ? texts[i] : "unknown";

@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "config/replica.h"
+#include "store/column.h"
 #include "store/limits.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
@@ -152,6 +153,9 @@ struct hl_outcome {
     uint64_t escaped_size; /* TEXT: bytes inside the JSON string */
     struct hl_body body;
 };
+
+/* All but its state, whose place differs, and its body. */
+extern const struct hl_columns hl_outcome_columns;
 
 /* The end of a run whose cancel was accepted before it could be recorded: whoever was told so can rely on it. */
 void hl_outcome_cancel(struct hl_outcome *outcome);

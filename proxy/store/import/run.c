@@ -196,18 +196,6 @@ static void add_body(struct hl_pg_columns *rows, const struct body_params *param
     add_bytes_if(rows, params->bytes, body->where == HL_BODY_INLINE, bytes);
 }
 
-static void add_outcome(struct hl_pg_columns *rows, const struct hl_outcome *o, struct hl_str bytes)
-{
-    hl_pg_columns_int(rows, HL_WRITE_P_FINISHED_MS, o->finished_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_REASON, o->reason);
-    hl_pg_columns_int(rows, HL_WRITE_P_HTTP_STATUS, o->http_status);
-    hl_pg_columns_bytes(rows, HL_WRITE_P_CONTENT_TYPE, hl_str_from(o->content_type));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_CONTENT_ENCODING, hl_str_from(o->content_encoding));
-    hl_pg_columns_int(rows, HL_WRITE_P_ENCODING, o->encoding);
-    hl_pg_columns_int(rows, HL_WRITE_P_ESCAPED_SIZE, (int64_t)o->escaped_size);
-    add_body(rows, &of_response, &o->body, bytes);
-}
-
 static const unsigned sealed_params[VALUES] = {HL_WRITE_P_HEAD, HL_WRITE_P_URL, HL_WRITE_P_SECRET};
 
 static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_keep_requests keep)
@@ -231,7 +219,9 @@ static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_k
     else
         hl_pg_columns_null(rows, HL_WRITE_P_LANE, HL_PG_INT);
     add_body(rows, &of_request, &run->request, run->request_bytes);
-    add_outcome(rows, &run->outcome, run->body_bytes);
+    hl_pg_columns_record(rows, &hl_import_write_statements[HL_WRITE_RUNS], HL_WRITE_P_FINISHED_MS,
+        &hl_outcome_columns, &run->outcome);
+    add_body(rows, &of_response, &run->outcome.body, run->body_bytes);
     hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &run->delivery_id);
     hl_pg_columns_int(rows, HL_WRITE_P_IS_INTERRUPTED, run->is_interrupted);
     hl_pg_columns_int(rows, HL_WRITE_P_TIMEOUT_MS, run->timeout_ms);

@@ -5,6 +5,8 @@
 
 #include "base/assert.h"
 #include "base/id.h"
+#include "store/column.h"
+#include "store/statement.h"
 
 void hl_pg_columns_init(struct hl_pg_columns *c)
 {
@@ -71,6 +73,45 @@ void hl_pg_columns_text(struct hl_pg_columns *c, unsigned param, struct hl_str s
 void hl_pg_columns_null(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type)
 {
     hl_pg_item_null(next(c, param, type));
+}
+
+static void add_column(
+    struct hl_pg_columns *c, unsigned param, const struct hl_column *column, const void *record)
+{
+    static const enum hl_pg_type types[] = {[HL_COLUMN_INT] = HL_PG_INT,
+        [HL_COLUMN_ID] = HL_PG_ID,
+        [HL_COLUMN_TEXT] = HL_PG_TEXT,
+        [HL_COLUMN_RAW] = HL_PG_BYTES,
+        [HL_COLUMN_BYTES] = HL_PG_BYTES};
+    struct hl_str s = {NULL, 0};
+    int64_t v = 0;
+    if (column->type == HL_COLUMN_ID) {
+        hl_pg_columns_id(c, param, (const void *)((const char *)record + column->at));
+        return;
+    }
+    if (column->type == HL_COLUMN_INT)
+        v = hl_column_int(column, record);
+    else
+        s = hl_column_str(column, record);
+    struct hl_pg_params *items = next(c, param, types[column->type]);
+    c->bytes += s.n;
+    if (column->or_null && v == 0 && s.n == 0)
+        hl_pg_item_null(items);
+    else if (column->type == HL_COLUMN_INT)
+        hl_pg_item_int(items, v);
+    else
+        hl_pg_item_str(items, s);
+}
+
+void hl_pg_columns_record(struct hl_pg_columns *c, const struct hl_statement *statement,
+    unsigned first, const struct hl_columns *columns, const void *record)
+{
+    const uint8_t *param = statement->params;
+    while (*param != first && *param != HL_STATEMENT_END)
+        param++;
+    HL_ASSERT(param + columns->n <= statement->params + statement->n_params);
+    for (size_t i = 0; i < columns->n; i++)
+        add_column(c, param[i], &columns->each[i], record);
 }
 
 void hl_pg_columns_end_row(struct hl_pg_columns *c)

@@ -5,6 +5,8 @@
 
 #include "store/postgres/param.h"
 
+struct hl_columns;
+
 struct hl_pg_column {
     unsigned param; /* of which it is the value */
     enum hl_pg_type type;
@@ -31,6 +33,9 @@ void hl_pg_columns_id(
 void hl_pg_columns_bytes(struct hl_pg_columns *c, unsigned param, struct hl_str s);
 void hl_pg_columns_text(struct hl_pg_columns *c, unsigned param, struct hl_str s);
 void hl_pg_columns_null(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type);
+/* Those of {…_arrays} in the statement, of which `first` is the first. */
+void hl_pg_columns_record(struct hl_pg_columns *c, const struct hl_statement *statement,
+    unsigned first, const struct hl_columns *columns, const void *record);
 void hl_pg_columns_end_row(struct hl_pg_columns *c);
 
 /* Adds a parameter for each column. */

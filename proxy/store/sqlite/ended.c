@@ -22,13 +22,7 @@ static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *end
     hl_sql_bind_int(args, HL_SQL_P_APP_ID, ended->app_id);
     hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, ended->is_async);
     hl_sql_bind_int(args, HL_SQL_P_STATE, o->state);
-    hl_sql_bind_int(args, HL_SQL_P_FINISHED_MS, o->finished_ms);
-    hl_sql_bind_int(args, HL_SQL_P_REASON, o->reason);
-    hl_sql_bind_int(args, HL_SQL_P_HTTP_STATUS, o->http_status);
-    hl_sql_bind_text(args, HL_SQL_P_CONTENT_TYPE, hl_str_from(o->content_type));
-    hl_sql_bind_text(args, HL_SQL_P_CONTENT_ENCODING, hl_str_from(o->content_encoding));
-    hl_sql_bind_int(args, HL_SQL_P_ENCODING, o->encoding);
-    hl_sql_bind_int(args, HL_SQL_P_ESCAPED_SIZE, (int64_t)o->escaped_size);
+    hl_sql_bind_columns(args, HL_SQL_P_FINISHED_MS, &hl_outcome_columns, o);
     hl_sql_bind_int(args, HL_SQL_P_IS_STREAM, ended->is_stream);
     hl_sql_bind_body(args, &o->body);
 }

@@ -82,6 +82,42 @@ const uint8_t *hl_sql_args_find(const struct hl_sql_args *args, unsigned param)
     return at;
 }
 
+static void bind_column(
+    sqlite3_stmt *st, int at, const struct hl_column *column, const void *record)
+{
+    static const struct hl_id nil;
+    struct hl_str s = {NULL, 0};
+    int64_t v = 0;
+    const struct hl_id *id =
+        (const struct hl_id *)(const void *)((const char *)record + column->at);
+    if (column->type == HL_COLUMN_INT)
+        v = hl_column_int(column, record);
+    else if (column->type != HL_COLUMN_ID)
+        s = hl_column_str(column, record);
+    else
+        v = !column->or_null || memcmp(id, &nil, sizeof(nil)) != 0;
+    if (column->or_null && v == 0 && s.n == 0)
+        sqlite3_bind_null(st, at);
+    else if (column->type == HL_COLUMN_INT)
+        sqlite3_bind_int64(st, at, v);
+    else if (column->type == HL_COLUMN_ID)
+        sqlite3_bind_blob(st, at, id->b, sizeof(id->b), SQLITE_STATIC);
+    else if (column->type == HL_COLUMN_BYTES)
+        sqlite3_bind_blob64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC);
+    else
+        sqlite3_bind_text64(st, at, s.n ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
+}
+
+void hl_sql_bind_columns(
+    struct hl_sql_args *args, unsigned first, const struct hl_columns *columns, const void *record)
+{
+    int at = hl_sql_args_take(args, first);
+    for (size_t i = 0; i < columns->n; i++)
+        bind_column(args->st, at + (int)i, &columns->each[i], record);
+    args->next += columns->n - 1;
+    args->unbound -= (int)columns->n - 1;
+}
+
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body)
 {
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
@@ -127,6 +163,19 @@ struct hl_str hl_sql_str(struct hl_sql_row *row)
     return (struct hl_str){p, (size_t)sqlite3_column_bytes(row->st, at)};
 }
 
+void hl_sql_columns(struct hl_sql_row *row, const struct hl_columns *columns, void *record)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct hl_column *column = &columns->each[i];
+        if (column->type == HL_COLUMN_INT)
+            hl_column_set_int(column, record, hl_sql_int(row));
+        else if (column->type == HL_COLUMN_ID)
+            hl_sql_id(row, (struct hl_id *)(void *)((char *)record + column->at));
+        else
+            hl_column_set_str(column, record, hl_sql_str(row));
+    }
+}
+
 void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *bytes)
 {
     *body = (struct hl_body){.where = (enum hl_body_where)hl_sql_int(row)};
@@ -138,22 +187,8 @@ void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *by
     *bytes = hl_sql_str(row);
 }
 
-static void copy_field(char out[HL_CONTENT_FIELD_MAX + 1], struct hl_str from)
-{
-    size_t n = from.n <= HL_CONTENT_FIELD_MAX ? from.n : 0;
-    if (n > 0)
-        memcpy(out, from.p, n);
-    out[n] = '\0';
-}
-
 void hl_sql_outcome(struct hl_sql_row *row, struct hl_outcome *o, struct hl_str *bytes)
 {
-    o->finished_ms = hl_sql_int(row);
-    o->reason = (enum hl_run_reason)hl_sql_int(row);
-    o->http_status = (uint16_t)hl_sql_int(row);
-    copy_field(o->content_type, hl_sql_str(row));
-    copy_field(o->content_encoding, hl_sql_str(row));
-    o->encoding = (enum hl_encoding)hl_sql_int(row);
-    o->escaped_size = (uint64_t)hl_sql_int(row);
+    hl_sql_columns(row, &hl_outcome_columns, o);
     hl_sql_body(row, &o->body, bytes);
 }

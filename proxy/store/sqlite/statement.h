@@ -13,6 +13,7 @@
 #include "store/statement.h"
 
 struct hl_body;
+struct hl_columns;
 struct hl_outcome;
 
 /* How many rows a statement adds that adds many at once. */
@@ -102,6 +103,9 @@ static inline void hl_sql_bind_id(struct hl_sql_args *args, unsigned param, cons
     sqlite3_bind_blob(args->st, hl_sql_args_take(args, param), id->b, sizeof(id->b), SQLITE_STATIC);
 }
 
+/* The parameters of {…_values}, of which `first` is the first. What the record's strings are is borrowed, as above. */
+void hl_sql_bind_columns(
+    struct hl_sql_args *args, unsigned first, const struct hl_columns *columns, const void *record);
 /* The parameters of {body_values}. */
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body);
 
@@ -114,6 +118,8 @@ struct hl_sql_row {
 int64_t hl_sql_int(struct hl_sql_row *row);
 bool hl_sql_id(struct hl_sql_row *row, struct hl_id *id); /* false: NULL or not an id; zeroed */
 struct hl_str hl_sql_str(struct hl_sql_row *row);         /* text or blob */
+/* Those of {…_columns}. */
+void hl_sql_columns(struct hl_sql_row *row, const struct hl_columns *columns, void *record);
 /* The columns of {body}; `bytes` stays NULL and `*bytes` borrows them. */
 void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *bytes);
 /* Those of {result}, likewise. */

@@ -11,8 +11,7 @@ body_where, body_size, body_sha256, body_file, body_bytes;
 :body_where, :body_size, :body_sha256, :body_file, :body_bytes;
 
 -- part: result_head
-result.finished_ms, result.reason, result.http_status, result.content_type, result.content_encoding,
-    result.encoding, result.escaped_size, result.body_where, result.body_size, result.body_sha256, result.body_file;
+{outcome_columns_of(result)}, result.body_where, result.body_size, result.body_sha256, result.body_file;
 
 -- part: result
 {result_head}, result.body_bytes;
@@ -233,10 +232,8 @@ LEFT JOIN run ON run.run_id = retry.run_id;
 
 -- name: RESULT_ADD
 -- rows: {HL_SQL_MANY}
-INSERT OR FAIL INTO result (number, run_id, app_id, is_async, state, finished_ms, reason, http_status, content_type,
-    content_encoding, encoding, escaped_size, is_stream, {body})
-VALUES (:number, :run_id, :app_id, :is_async, :state, :finished_ms, :reason, :http_status, :content_type,
-    :content_encoding, :encoding, :escaped_size, :is_stream, {body_values});
+INSERT OR FAIL INTO result (number, run_id, app_id, is_async, state, {outcome_columns}, is_stream, {body})
+VALUES (:number, :run_id, :app_id, :is_async, :state, {outcome_values}, :is_stream, {body_values});
 
 -- name: REQUEST_KEEP
 -- Its ticket goes next.
