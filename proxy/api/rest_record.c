@@ -135,7 +135,7 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"started_at", hl_json_time(run->started_ms)},
         {"finished_at", hl_json_time(run->finished_ms)}, {"queued_ms", queued_ms(run)},
         {"run_ms", span(run->started_ms, end_or_now(run->finished_ms))},
-        {"priority", json_string(hl_priority_text(run->priority))},
+        {"priority", json_string(hl_priority_text(run->terms.priority))},
         {"attempts", json_integer(run->attempt)}, {"attempt_log", attempt_log(run)},
         {"next_attempt_at", hl_json_steady_time(run->next_attempt_ms)},
         {"rerun_of", id_or_null(&run->rerun_of)},

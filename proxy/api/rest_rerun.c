@@ -60,7 +60,7 @@ static void uncount_call(struct hl_rest_call *call)
 static enum hl_priority class_of(const struct hl_rest_call *call, const struct hl_run_row *run)
 {
     enum hl_priority most = call->is_operator ? HL_PRIORITY_HIGH : call->asker.max_priority;
-    return run->priority > most ? run->priority : most;
+    return run->terms.priority > most ? run->terms.priority : most;
 }
 
 /* `head` is the new run's. NULL: out of memory. */
@@ -88,8 +88,8 @@ static struct hl_accept *make_accept(
         .traceparent = has_trace ? trace.value : HL_STR(""),
         .subject = hl_str_from(call->asker.subject),
         .identity = identity_of(call),
-        .start_timeout_ms = hl_rest_parts(call)->config->queue_timeout_ms,
-        .priority = class_of(call, &g->run),
+        .terms = {.start_timeout_ms = hl_rest_parts(call)->config->queue_timeout_ms,
+            .priority = class_of(call, &g->run)},
         .max_queued = hl_quota_has_limits(quota) ? atomic_load(&quota->max_queued) : 0,
         .body = g->request.body,
         .borrows_file = g->request.body.where == HL_BODY_FILE,

@@ -79,7 +79,7 @@ static enum hl_refusal_cause read_async(struct hl_plan *plan, const struct hl_he
     bool may = !plan->is_websocket && head->first[HL_FIELD_PREFER] >= 0;
     bool prefers = may && hl_prefers_async(head);
     bool waits = may && !params->has_async && !wants_stream(head) &&
-                 hl_prefers_wait(head, config->max_wait_ms, &plan->wait_ms);
+                 hl_prefers_wait(head, config->max_wait_ms, &plan->terms.wait_ms);
     if (!params->has_async)
         plan->is_async = prefers || waits;
     plan->prefers_async = prefers && plan->is_async;

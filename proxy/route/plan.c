@@ -134,7 +134,7 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
 {
     struct hl_target target;
     *plan = (struct hl_plan){
-        .is_websocket = head->is_websocket_upgrade, .priority = HL_PRIORITY_NORMAL};
+        .is_websocket = head->is_websocket_upgrade, .terms = {.priority = HL_PRIORITY_NORMAL}};
     if (is_preflight(head, config))
         plan->kind = HL_PLAN_PREFLIGHT;
     else if (head->method_id == HL_METHOD_CONNECT || head->method_id == HL_METHOD_TRACE)
@@ -334,7 +334,7 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
         return;
     }
     plan->kind = HL_PLAN_PASS;
-    plan->timeout_ms = config->sync_timeout_ms;
+    plan->terms.timeout_ms = config->sync_timeout_ms;
     if (head->target.p[0] == '/') {
         plan->target = head->target;
         return;

@@ -3,7 +3,7 @@
 #ifndef HL_ROUTE_PLAN_H
 #define HL_ROUTE_PLAN_H
 
-#include "base/priority.h"
+#include "base/run_terms.h"
 #include "http/cors.h"
 #include "http/refusal.h"
 
@@ -45,14 +45,7 @@ struct hl_plan {
     struct hl_str webhook_url;  /* decoded; empty: none */
     struct hl_str webhook_secret;  /* the caller's; empty: none */
     struct hl_str idempotency_key; /* async; empty: none */
-    uint64_t wait_ms;              /* asynchronous: for the response, in place of the 202; 0: not */
-    uint64_t timeout_ms;       /* inside the app; 0: none, or asynchronous: as settings say then */
-    uint64_t start_timeout_ms; /* until it is inside; 0: none but what settings say of waiting */
-    enum hl_priority priority; /* normal, where `asks_priority` is false */
-    bool asks_priority;        /* by X-Run-Priority */
-    uint32_t max_attempts;     /* asynchronous; 0: as settings say */
-    /* Synchronous: an event stream is kept; and the caller has asked for it, and hears if it is not. */
-    bool keeps_stream, asks_keep;
+    struct hl_run_terms terms;
 };
 
 /* Room for the decoded webhook URL and the rewritten target. */

@@ -70,8 +70,8 @@ static bool read_priority(const struct hl_head *head, struct hl_plan *plan)
     const struct hl_field *field;
     if (!find_one(head, HL_STR("x-run-priority"), &field))
         return false;
-    plan->asks_priority = field != NULL;
-    return !field || hl_priority_parse(field->value, &plan->priority);
+    plan->terms.asks_priority = field != NULL;
+    return !field || hl_priority_parse(field->value, &plan->terms.priority);
 }
 
 /* More than anybody sets counts as that. */
@@ -114,9 +114,9 @@ static enum hl_refusal_cause read_keep(
         return HL_REFUSAL_RUN_KEEP_OFF;
     if (is_true && config->stream_keep == HL_STREAM_KEEP_ASK && config->auth == HL_AUTH_NONE)
         return HL_REFUSAL_RUN_KEEP_TOKEN;
-    plan->asks_keep = is_true;
+    plan->terms.asks_keep = is_true;
     if (field)
-        plan->keeps_stream = is_true;
+        plan->terms.keeps_stream = is_true;
     return HL_REFUSAL_NONE;
 }
 
@@ -130,28 +130,28 @@ enum hl_refusal_cause hl_run_fields_read(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
 {
     enum hl_refusal_cause fault = HL_REFUSAL_NONE;
-    plan->timeout_ms = 0;
-    plan->priority = HL_PRIORITY_NORMAL;
-    plan->asks_priority = false;
-    plan->max_attempts = 0;
-    plan->start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
-    plan->asks_keep = false;
-    plan->keeps_stream = config->stream_keep == HL_STREAM_KEEP_ALL && !plan->is_async &&
-                         !plan->is_websocket && head->method_id != HL_METHOD_HEAD;
+    plan->terms.timeout_ms = 0;
+    plan->terms.priority = HL_PRIORITY_NORMAL;
+    plan->terms.asks_priority = false;
+    plan->terms.max_attempts = 0;
+    plan->terms.start_timeout_ms = plan->is_async ? config->queue_timeout_ms : 0;
+    plan->terms.asks_keep = false;
+    plan->terms.keeps_stream = config->stream_keep == HL_STREAM_KEEP_ALL && !plan->is_async &&
+                               !plan->is_websocket && head->method_id != HL_METHOD_HEAD;
     if (head->first[HL_FIELD_X_RUN] >= 0) {
         fault = read_time(
-            head, HL_STR("x-run-timeout"), &plan->timeout_ms, HL_REFUSAL_RUN_TIMEOUT_FORM);
+            head, HL_STR("x-run-timeout"), &plan->terms.timeout_ms, HL_REFUSAL_RUN_TIMEOUT_FORM);
         if (!fault)
-            fault = read_time(head, HL_STR("x-run-start-timeout"), &plan->start_timeout_ms,
+            fault = read_time(head, HL_STR("x-run-start-timeout"), &plan->terms.start_timeout_ms,
                 HL_REFUSAL_RUN_START_TIMEOUT_FORM);
         if (!fault && !read_priority(head, plan))
             fault = HL_REFUSAL_RUN_PRIORITY_FORM;
-        if (!fault && !read_attempts(head, &plan->max_attempts))
+        if (!fault && !read_attempts(head, &plan->terms.max_attempts))
             fault = HL_REFUSAL_RUN_ATTEMPTS_FORM;
         if (!fault)
             fault = read_keep(plan, head, config);
     }
     if (!plan->is_async)
-        plan->timeout_ms = stricter(plan->timeout_ms, config->sync_timeout_ms);
+        plan->terms.timeout_ms = stricter(plan->terms.timeout_ms, config->sync_timeout_ms);
     return fault;
 }

@@ -9,8 +9,7 @@ struct hl_config;
 struct hl_head;
 struct hl_plan;
 
-/* Sets `timeout_ms`, `start_timeout_ms`, `priority`, `asks_priority`, `max_attempts`, `keeps_stream` and `asks_keep` from the fields and the settings, for what
- * `plan->is_async` says (contract 7). A field that is there twice, is no time or number above zero, or no class, is
+/* Sets the plan's terms but `wait_ms` from the fields and the settings, for what `plan->is_async` says (contract 7). A field that is there twice, is no time or number above zero, or no class, is
  * refused by name; more time than a setting allows counts as that. NONE, or what is wrong. */
 HL_MUST_CHECK enum hl_refusal_cause hl_run_fields_read(
     struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config);

@@ -248,8 +248,8 @@ static void answer_accepted(struct hl_run *run, const struct hl_accept *accept)
     HL_CRASH_POINT(ACCEPT_COMMITTED);
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     run->client = NULL;
-    if (c && run->wait_ms > 0)
-        runs->await(c, accept, run->wait_ms);
+    if (c && run->terms.wait_ms > 0)
+        runs->await(c, accept, run->terms.wait_ms);
     else if (c)
         write_accepted(run, c, accept);
     HL_CRASH_POINT(ACCEPT_ANSWERED);

@@ -70,8 +70,8 @@ bool hl_again_is_due(const struct hl_run *run, enum hl_run_state state, enum hl_
         config->run_attempts <= 1 || !is_meant(&config->retry_on, reason, run->status))
         return false;
     uint32_t most = config->run_attempts, random;
-    if (claimed->max_attempts > 0 && claimed->max_attempts < most)
-        most = claimed->max_attempts;
+    if (claimed->terms.max_attempts > 0 && claimed->terms.max_attempts < most)
+        most = claimed->terms.max_attempts;
     hl_random_fill(&random, sizeof(random));
     *delay_ms = hl_again_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
     if (run->retry_after_ms > *delay_ms)

@@ -152,9 +152,9 @@ static struct hl_run *run_of(struct hl_runs *runs, struct hl_claimed *claimed)
         run->queued_us = (uint64_t)(run->started_ms - claimed->created_ms) * 1000;
     run->caller_minor = 1;
     run->method = read_method(claimed->head);
-    run->timeout_ms = runs->config->response_grace_period_ms;
-    if (claimed->timeout_ms > 0 && claimed->timeout_ms < run->timeout_ms)
-        run->timeout_ms = claimed->timeout_ms;
+    run->terms.timeout_ms = runs->config->response_grace_period_ms;
+    if (claimed->terms.timeout_ms > 0 && claimed->terms.timeout_ms < run->terms.timeout_ms)
+        run->terms.timeout_ms = claimed->terms.timeout_ms;
     if (prepare(run))
         return run;
     claimed->quota = run->allowance.quota;

@@ -215,7 +215,7 @@ static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
     }
     struct hl_answer answer = {.refusal = why,
         .run_id = &run->id,
-        .extra_fields = run->asks_keep ? "X-Run-Kept: false\r\n" : NULL};
+        .extra_fields = run->terms.asks_keep ? "X-Run-Kept: false\r\n" : NULL};
     hl_client_answer(c, &answer, HL_MODE_SYNC);
 }
 

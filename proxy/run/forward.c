@@ -399,7 +399,7 @@ static void on_caller_gone(void *owner)
     run->client = NULL;
     if (hl_run_has_ended(run))
         return;
-    bool is_kept = run->keeps_stream && hl_run_stream_goes_on(run);
+    bool is_kept = run->terms.keeps_stream && hl_run_stream_goes_on(run);
     bool someone_waits =
         (run->has_webhook || is_kept) && run->has_whole_request && !hl_run_is_tunnel(run);
     if (someone_waits && is_kept)
@@ -418,7 +418,7 @@ static void on_caller_drained(void *owner)
 static bool needs_caller(void *owner)
 {
     const struct hl_run *run = owner;
-    return !run->has_webhook && !(run->keeps_stream && hl_run_stream_goes_on(run));
+    return !run->has_webhook && !(run->terms.keeps_stream && hl_run_stream_goes_on(run));
 }
 
 const struct hl_taker hl_forward_taker = {.is_blocked = is_source_blocked,

@@ -108,7 +108,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->state = HL_RUN_RUNNING;
     r->reason = HL_REASON_NONE;
     r->mode = plan->is_websocket ? HL_RECENT_WEBSOCKET : HL_RECENT_SYNC;
-    r->priority = plan->priority;
+    r->priority = plan->terms.priority;
     r->http_status = 0;
     r->created_ms = run->started_ms;
     r->finished_ms = 0;

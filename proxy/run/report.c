@@ -127,7 +127,7 @@ void hl_report_begin(struct hl_run *run)
     struct hl_runs *runs = run->runs;
     struct hl_accept *a = run->accept;
     run->accept = NULL;
-    if (run->keeps_stream)
+    if (run->terms.keeps_stream)
         hl_run_stream_announce(run, a);
     run->finish = calloc(1, sizeof(*run->finish));
     run->name = hl_slot_add(runs->slots, run);

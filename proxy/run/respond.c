@@ -91,13 +91,13 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->app_keeps_connection = head->is_persistent;
     hl_upstream_note_head(run->upstream, head);
     run->is_event_stream = type && hl_is_event_stream(type->value);
-    bool is_kept = (run->stream || run->keeps_stream) && hl_stream_choice_make(run, head);
+    bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
     run->response_out = choose_framing(run, head);
     if (run->record == HL_RECORD_OPEN) {
         hl_keep_begin(run, head, &spool_events);
         hl_again_note(run, head);
     }
-    if (run->keeps_stream && hl_run_stream_is_for_nobody(run)) {
+    if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return false;
     }
@@ -124,8 +124,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             .is_head_request = run->method == HL_METHOD_HEAD,
             .is_event_stream = run->is_event_stream,
             .preference_applied = run->preference_applied,
-            .is_unkept =
-                !is_kept && (run->asks_keep || (run->keeps_stream && run->is_event_stream)),
+            .is_unkept = !is_kept && (run->terms.asks_keep ||
+                                         (run->terms.keeps_stream && run->is_event_stream)),
             .selects_own = run->offers_own_protocol,
             .cors = c->cors,
             .framing = run->response_out,
@@ -195,7 +195,7 @@ static bool take_heads(
             return false;
         *used = n - bytes.n;
         bool is_interim = head->status < 200 && head->status != 101;
-        if (!is_interim && run->keeps_stream && hl_stream_choice_waits(run, head)) {
+        if (!is_interim && run->terms.keeps_stream && hl_stream_choice_waits(run, head)) {
             *used = before;
             hold_head(run);
             return false;
@@ -321,7 +321,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         return;
     if (run->stream)
         hl_run_stream_note(run);
-    if (state != BODY_END && run->keeps_stream && hl_run_stream_is_for_nobody(run)) {
+    if (state != BODY_END && run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return;
     }

@@ -65,8 +65,7 @@ struct hl_run {
     struct hl_timer timer;    /* gate, queue, head, idle, heartbeat, FINISH again: one at a time */
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
     struct hl_allowance allowance;
-    uint64_t wait_ms; /* for the response of an asynchronous run; 0: the 202 comes at once */
-    uint64_t start_timeout_ms, timeout_ms; /* the two; 0: none */
+    struct hl_run_terms terms; /* its two times: of this attempt, 0: none */
 
     /* the request as it goes on */
     char *page; /* head and first body bytes; kept until the final head, to be sent again */
@@ -100,7 +99,6 @@ struct hl_run {
     struct hl_tee tee;
     bool has_webhook;
     struct hl_run_stream *stream; /* what others may follow; NULL: nothing, owned */
-    bool keeps_stream, asks_keep; /* as in its plan */
     uint32_t epoch;
     uint64_t retry_after_ms; /* the app's, with an answer that may be tried again; 0: none */
 };

@@ -155,7 +155,7 @@ void hl_run_stream_note(struct hl_run *run)
 bool hl_run_stream_goes_on(const struct hl_run *run)
 {
     if (run->status == 0)
-        return run->keeps_stream;
+        return run->terms.keeps_stream;
     return run->stream && run->stream->is_kept && run->spool && hl_spool_keeps(run->spool);
 }
 

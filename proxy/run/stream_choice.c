@@ -70,7 +70,8 @@ static bool keep_sync(struct hl_run *run)
 bool hl_stream_choice_make(struct hl_run *run, const struct hl_head *head)
 {
     bool can = can_be_kept(head), is_async = hl_run_is_async(run);
-    bool is_kept = can && (is_async ? run->stream != NULL : run->keeps_stream && keep_sync(run));
+    bool is_kept =
+        can && (is_async ? run->stream != NULL : run->terms.keeps_stream && keep_sync(run));
     if (!is_kept && !is_async)
         forget_record(run);
     hl_run_stream_head(run, is_kept);

@@ -25,7 +25,7 @@ static void on_late(struct hl_timer *timer)
 void hl_time_limit_arm_wait(struct hl_run *run)
 {
     run->deadline.on_fire = on_expired;
-    hl_timer_arm(run->runs->wheel, &run->deadline, run->start_timeout_ms);
+    hl_timer_arm(run->runs->wheel, &run->deadline, run->terms.start_timeout_ms);
 }
 
 void hl_time_limit_arm(struct hl_run *run)
@@ -34,10 +34,10 @@ void hl_time_limit_arm(struct hl_run *run)
     if (goes_on)
         return;
     hl_timer_disarm(&run->deadline);
-    if (run->timeout_ms == 0)
+    if (run->terms.timeout_ms == 0)
         return;
     run->deadline.on_fire = on_late;
-    hl_timer_arm(run->runs->wheel, &run->deadline, run->timeout_ms);
+    hl_timer_arm(run->runs->wheel, &run->deadline, run->terms.timeout_ms);
 }
 
 void hl_time_limit_leave(struct hl_run *run, uint64_t ms)
@@ -47,8 +47,8 @@ void hl_time_limit_leave(struct hl_run *run, uint64_t ms)
     uint64_t left_ms = spent_ms < ms ? ms - spent_ms : 1;
     bool is_sooner = run->deadline.on_fire == on_late && hl_timer_is_armed(&run->deadline) &&
                      run->deadline.deadline <= uv_now(runs->loop) + left_ms;
-    if (run->timeout_ms == 0 || run->timeout_ms > left_ms)
-        run->timeout_ms = left_ms;
+    if (run->terms.timeout_ms == 0 || run->terms.timeout_ms > left_ms)
+        run->terms.timeout_ms = left_ms;
     if (run->stage < HL_STAGE_CONNECTING || is_sooner)
         return;
     run->deadline.on_fire = on_late;

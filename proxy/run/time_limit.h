@@ -9,17 +9,17 @@ void hl_time_limit_arm_wait(struct hl_run *run);
 void hl_time_limit_arm(struct hl_run *run);
 void hl_time_limit_write(struct hl_run *run);
 
-/* It begins to wait; a caller that has waited for run->start_timeout_ms is refused. */
+/* It begins to wait; a caller that has waited for run->terms.start_timeout_ms is refused. */
 static inline void hl_time_limit_wait(struct hl_run *run)
 {
-    if (run->start_timeout_ms > 0)
+    if (run->terms.start_timeout_ms > 0)
         hl_time_limit_arm_wait(run);
 }
 
-/* It is inside from here on: run->timeout_ms begins. Again, for the same attempt: it goes on. */
+/* It is inside from here on: run->terms.timeout_ms begins. Again, for the same attempt: it goes on. */
 static inline void hl_time_limit_begin(struct hl_run *run)
 {
-    if (run->timeout_ms > 0 || run->start_timeout_ms > 0)
+    if (run->terms.timeout_ms > 0 || run->terms.start_timeout_ms > 0)
         hl_time_limit_arm(run);
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/id.h"
-#include "base/priority.h"
+#include "base/run_terms.h"
 #include "base/str.h"
 #include "config/choice.h"
 #include "store/op.h"
@@ -40,11 +40,7 @@ struct hl_accept {
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
     struct hl_str identity;        /* whose run it is (auth/identity.h); empty likewise */
     struct hl_id rerun_of;         /* ACCEPT: its request is that run's; nil: none */
-    uint64_t timeout_ms;           /* ACCEPT: inside the app, an attempt; 0: as settings say then */
-    uint64_t
-        start_timeout_ms; /* ACCEPT: queued before its first start, then it ends as expired; 0: any */
-    enum hl_priority priority; /* ACCEPT */
-    uint32_t max_attempts;     /* ACCEPT; 0: as settings say then */
+    struct hl_run_terms terms;     /* ACCEPT */
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
     bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
     bool is_over_queued; /* reply BUSY: for max_queued */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "base/buf.h"
 #include "base/id.h"
-#include "base/priority.h"
+#include "base/run_terms.h"
 #include "base/str.h"
 #include "store/attempt_log.h"
 #include "store/op.h"
@@ -55,11 +55,10 @@ struct hl_claimed {
     bool is_cancelled; /* by its worker's word: before it began */
     bool is_fresh;     /* its body was accepted a moment ago, and not read from anywhere since */
     int64_t created_ms;
-    uint64_t timeout_ms;   /* as accepted */
-    uint32_t max_attempts; /* likewise */
-    int64_t first_ms;      /* when its first attempt began, or this one; by the steady clock */
-    int64_t start_by_ms;   /* steady time, in case it is released; 0: any, or its store knows */
-    uint64_t events;       /* the last ordinal that the events of earlier attempts have used */
+    struct hl_run_terms terms; /* as accepted: what counts inside the app */
+    int64_t first_ms;          /* when its first attempt began, or this one; by the steady clock */
+    int64_t start_by_ms;       /* steady time, in case it is released; 0: any, or its store knows */
+    uint64_t events;           /* the last ordinal that the events of earlier attempts have used */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
     struct hl_body body;

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/id.h"
-#include "base/priority.h"
+#include "base/run_terms.h"
 #include "config/replica.h"
 #include "store/column.h"
 #include "store/limits.h"
@@ -168,8 +168,8 @@ struct hl_run_row {
     enum hl_run_state state;
     enum hl_run_reason reason;
     bool is_async, has_webhook;
-    enum hl_priority priority;
-    uint32_t attempt; /* from 1; 0: never claimed */
+    struct hl_run_terms terms; /* as accepted: what others may read */
+    uint32_t attempt;          /* from 1; 0: never claimed */
     int64_t created_ms, started_ms, finished_ms;
     uint16_t http_status;          /* the app's; 0: none */
     int64_t request_size;          /* -1: not known (not asynchronous) */

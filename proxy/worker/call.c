@@ -90,11 +90,11 @@ static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_
 static bool settle_priority(struct hl_plan *plan, const struct hl_principal *who)
 {
     enum hl_priority most = hl_principal_max_priority(who);
-    if (plan->priority >= most)
+    if (plan->terms.priority >= most)
         return true;
-    if (plan->asks_priority)
+    if (plan->terms.asks_priority)
         return false;
-    plan->priority = most;
+    plan->terms.priority = most;
     return true;
 }
 
@@ -164,7 +164,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .peer = hl_str_from(c->peer),
         .is_peer_trusted = c->is_peer_trusted,
         .traceparent = traceparent,
-        .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->keeps_stream,
+        .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->terms.keeps_stream,
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
         .drops_token_protocol = checks && plan->is_websocket,
@@ -174,7 +174,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .is_stored = plan->is_async,
         .framing = head->framing,
         .content_length = head->content_length,
-        .deadline_at = plan->timeout_ms > 0 && !plan->is_async ? &run->deadline_at : NULL,
+        .deadline_at = plan->terms.timeout_ms > 0 && !plan->is_async ? &run->deadline_at : NULL,
     };
     size_t lines = 0;
     for (size_t i = 0; i < head->field_count; i++)
@@ -209,13 +209,11 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .subject = who ? who->subject : HL_STR(""),
         .identity = who ? who->identity : HL_STR(""),
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
-        .timeout_ms = plan->is_async ? plan->timeout_ms : 0,
-        .start_timeout_ms = plan->is_async ? plan->start_timeout_ms : 0,
-        .priority = plan->priority,
+        .terms =
+            plan->is_async ? plan->terms : (struct hl_run_terms){.priority = plan->terms.priority},
         .max_queued =
             w->allowance.quota && plan->is_async ? atomic_load(&w->allowance.quota->max_queued) : 0,
         .is_over = w->allowance.is_over,
-        .max_attempts = plan->is_async ? plan->max_attempts : 0,
     };
     if (tmpl.idempotency_key.n)
         begin_fingerprint(head, plan, &secret, tmpl.fingerprint);
@@ -269,17 +267,13 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     run->preference_applied = plan->prefers_async && plan->is_async;
     run->request_framing = c->messages.framing;
     run->has_webhook = plan->webhook_url.n > 0;
-    run->wait_ms = plan->wait_ms;
-    run->timeout_ms = plan->timeout_ms;
-    run->start_timeout_ms = plan->start_timeout_ms;
-    run->slot_wait.priority = plan->priority;
+    run->terms = plan->terms;
+    run->slot_wait.priority = plan->terms.priority;
     run->slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
     run->has_whole_request = c->body_done;
     if (w->allowance.quota)
         run->allowance = w->allowance;
-    run->keeps_stream = plan->keeps_stream;
-    run->asks_keep = plan->asks_keep;
-    bool is_told = plan->is_async || run->has_webhook || plan->keeps_stream;
+    bool is_told = plan->is_async || run->has_webhook || plan->terms.keeps_stream;
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
         hl_allowance_undo(&run->allowance);

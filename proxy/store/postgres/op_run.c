@@ -166,17 +166,18 @@ static void bind_accept(
     HL_PG_EACH(p, HL_PG_P_IS_ASYNC, HL_PG_INT, n, hl_pg_item_int(p, is_async(accept_of(ops[i]))));
     HL_PG_EACH(p, HL_PG_P_IS_BEYOND, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
     HL_PG_EACH(p, HL_PG_P_TIMEOUT_MS, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->timeout_ms));
+        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->terms.timeout_ms));
     HL_PG_EACH(p, HL_PG_P_WAIT_MS, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->start_timeout_ms));
-    HL_PG_EACH(p, HL_PG_P_PRIORITY, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->priority));
+        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->terms.start_timeout_ms));
+    HL_PG_EACH(
+        p, HL_PG_P_PRIORITY, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->terms.priority));
     HL_PG_EACH(p, HL_PG_P_WHO, HL_PG_INT, n,
         hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
     HL_PG_EACH(p, HL_PG_P_TURNS, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
     HL_PG_EACH(
         p, HL_PG_P_MAX_QUEUED, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
-    HL_PG_EACH(
-        p, HL_PG_P_MAX_ATTEMPTS, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_attempts));
+    HL_PG_EACH(p, HL_PG_P_MAX_ATTEMPTS, HL_PG_INT, n,
+        hl_pg_item_int(p, accept_of(ops[i])->terms.max_attempts));
     HL_PG_EACH(p, HL_PG_P_IDENTITY, HL_PG_BYTES, n,
         item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
     HL_PG_EACH(p, HL_PG_P_RERUN_OF, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
@@ -206,11 +207,11 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
     hl_pg_crowd_note_url(s, a->webhook_url);
     if (is_async(a)) {
         hl_counter_add(&s->gauges.queued_runs, 1);
-        hl_counter_add(&s->gauges.queued[a->priority], 1);
+        hl_counter_add(&s->gauges.queued[a->terms.priority], 1);
         s->claims_more = true;
         hl_pg_notify_work(s);
-        if (a->start_timeout_ms > 0)
-            hl_pg_expire_note(s, a->start_timeout_ms);
+        if (a->terms.start_timeout_ms > 0)
+            hl_pg_expire_note(s, a->terms.start_timeout_ms);
     } else {
         hl_pg_live_put(&s->live, &a->run_id, 1, a->m.reply_to);
     }

@@ -39,8 +39,8 @@ enum hl_err hl_pg_read_claimed(
     c->attempt = attempt;
     c->has_webhook = has_webhook;
     c->created_ms = created_ms;
-    c->timeout_ms = (uint64_t)timeout_ms;
-    c->max_attempts = max_attempts;
+    c->terms =
+        (struct hl_run_terms){.timeout_ms = (uint64_t)timeout_ms, .max_attempts = max_attempts};
     c->first_ms = first_ms;
     c->events = events;
     c->project = hl_store_message_copy(&room, project);

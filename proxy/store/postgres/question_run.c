@@ -40,7 +40,7 @@ static enum hl_err read_run(
     row->created_ms = hl_pg_int(from);
     row->started_ms = hl_pg_int(from);
     row->request_size = hl_pg_int(from);
-    row->priority = hl_priority_of((int)hl_pg_int(from));
+    row->terms.priority = hl_priority_of((int)hl_pg_int(from));
     row->attempt_log = hl_pg_str(from);
     row->next_attempt_ms = hl_pg_int(from);
     row->method = hl_pg_str(from);
@@ -69,8 +69,8 @@ static void read_place(struct hl_pg_row *from, struct hl_get_run *g)
         waiting[i] = (uint64_t)hl_pg_int(from);
     if (before < 0)
         return;
-    waiting[g->run.priority] = (uint64_t)before + 1;
-    g->place = hl_priority_place(waiting, g->run.priority);
+    waiting[g->run.terms.priority] = (uint64_t)before + 1;
+    g->place = hl_priority_place(waiting, g->run.terms.priority);
 }
 
 /* What cannot be opened is as if it were not kept. */

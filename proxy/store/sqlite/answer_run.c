@@ -44,7 +44,7 @@ static void read_columns(
     row->created_ms = hl_sql_int(from);
     row->started_ms = hl_sql_int(from);
     row->request_size = hl_sql_int(from);
-    row->priority = hl_priority_of((int)hl_sql_int(from));
+    row->terms.priority = hl_priority_of((int)hl_sql_int(from));
     row->attempt_log = hl_sql_str(from);
     row->next_attempt_ms = hl_sql_int(from);
     row->method = hl_sql_str(from);
@@ -213,7 +213,7 @@ static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
     uint64_t waiting[HL_PRIORITIES];
     enum hl_err err = HL_OK;
     for (int class = 0; class < HL_PRIORITIES && !err; class ++) {
-        bool is_own = class == (int)g->run.priority;
+        bool is_own = class == (int)g->run.terms.priority;
         enum hl_ask which = is_own ? HL_ASK_BEFORE : HL_ASK_WAITING;
         struct hl_sql_args *args = hl_reading_bind(r, which);
         if (is_own)
@@ -225,8 +225,8 @@ static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
     }
     if (err)
         return err;
-    waiting[g->run.priority]++;
-    g->place = hl_priority_place(waiting, g->run.priority);
+    waiting[g->run.terms.priority]++;
+    g->place = hl_priority_place(waiting, g->run.terms.priority);
     return HL_OK;
 }
 

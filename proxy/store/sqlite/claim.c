@@ -65,9 +65,10 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     c->attempt = run->attempt;
     c->has_webhook = run->has_webhook;
     c->created_ms = created_ms;
-    c->timeout_ms = (uint64_t)timeout_ms;
+    c->terms = (struct hl_run_terms){.timeout_ms = (uint64_t)timeout_ms,
+        .max_attempts = max_attempts,
+        .priority = run->place.class};
     c->start_by_ms = start_by_ms;
-    c->max_attempts = max_attempts;
     c->first_ms = first_ms;
     c->events = events;
     c->project = hl_store_message_copy(&room, project);

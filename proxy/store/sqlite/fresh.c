@@ -24,8 +24,8 @@ static bool is_async(const struct hl_accept *a)
 
 static int64_t start_by_ms(const struct hl_accept *a)
 {
-    return a->start_timeout_ms > 0
-               ? a->created_ms + hl_clock_lead_ms() + (int64_t)a->start_timeout_ms
+    return a->terms.start_timeout_ms > 0
+               ? a->created_ms + hl_clock_lead_ms() + (int64_t)a->terms.start_timeout_ms
                : 0;
 }
 
@@ -42,7 +42,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
 {
     enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_fresh_write(db) : HL_OK;
     if (!err)
-        err = hl_heap_reserve(&db->fresh_turns[a->priority]);
+        err = hl_heap_reserve(&db->fresh_turns[a->terms.priority]);
     if (err)
         return err;
     struct hl_fresh_run *fresh = &db->fresh[db->n_fresh++];
@@ -52,7 +52,7 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
         .number = db->next_number++,
         .has_begun = !is_async(a),
         .started_ms = a->created_ms,
-        .place = {.class = a->priority},
+        .place = {.class = a->terms.priority},
     };
     if (is_async(a))
         queue(db, fresh);
@@ -81,8 +81,7 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     c->has_webhook = a->webhook_url.n > 0;
     c->is_fresh = true;
     c->created_ms = a->created_ms;
-    c->timeout_ms = a->timeout_ms;
-    c->max_attempts = a->max_attempts;
+    c->terms = a->terms;
     c->first_ms = hl_clock_steady_ms();
     c->start_by_ms = start_by_ms(a);
     c->project = hl_store_message_copy(&room, a->project);
@@ -145,7 +144,7 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, HL_SQL_P_CLASS, fresh->place.class);
     hl_sql_bind_int(args, HL_SQL_P_TURN, fresh->place.turn);
     hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)fresh->place.subject);
-    hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->max_attempts);
+    hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->terms.max_attempts);
     hl_sql_bind_text(args, HL_SQL_P_IDENTITY, a->identity);
     if (hl_id_is_nil(&a->rerun_of))
         hl_sql_bind_null(args, HL_SQL_P_RERUN_OF);
@@ -171,7 +170,7 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
         hl_sql_bind_blob(args, HL_SQL_P_HEAD, hl_buf_str(sealed_head));
     else
         hl_sql_bind_null(args, HL_SQL_P_HEAD);
-    hl_sql_bind_time(args, HL_SQL_P_TIMEOUT_MS, (int64_t)a->timeout_ms);
+    hl_sql_bind_time(args, HL_SQL_P_TIMEOUT_MS, (int64_t)a->terms.timeout_ms);
     hl_sql_bind_time(args, HL_SQL_P_START_BY_MS, fresh->has_begun ? 0 : start_by_ms(a));
     hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }

@@ -323,6 +323,6 @@ Test(mode, wait_is_a_number_of_seconds_and_makes_a_call_asynchronous)
         ask(cases[i].query, cases[i].lines);
         ASSERT_RUN(cases[i].lines);
         cr_assert_eq(plan.is_async, cases[i].is_async, "%s", cases[i].lines);
-        cr_assert_eq(plan.wait_ms, cases[i].wait_ms, "%s", cases[i].lines);
+        cr_assert_eq(plan.terms.wait_ms, cases[i].wait_ms, "%s", cases[i].lines);
     }
 }

@@ -53,8 +53,8 @@ Test(run_field, time_is_seconds_or_a_number_with_its_unit)
             cases[i].value, cases[i].value);
         ask("", line);
         cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", cases[i].value);
-        cr_assert_eq(plan.timeout_ms, cases[i].ms, "%s", cases[i].value);
-        cr_assert_eq(plan.start_timeout_ms, cases[i].ms, "%s", cases[i].value);
+        cr_assert_eq(plan.terms.timeout_ms, cases[i].ms, "%s", cases[i].value);
+        cr_assert_eq(plan.terms.start_timeout_ms, cases[i].ms, "%s", cases[i].value);
     }
 }
 
@@ -67,7 +67,7 @@ Test(run_field, too_long_a_time_is_the_longest)
         snprintf(line, sizeof line, "X-Run-Timeout: %s\r\n", values[i]);
         ask("", line);
         cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", values[i]);
-        cr_assert_eq(plan.timeout_ms, YEAR_MS, "%s", values[i]);
+        cr_assert_eq(plan.terms.timeout_ms, YEAR_MS, "%s", values[i]);
     }
 }
 
@@ -98,14 +98,14 @@ Test(run_field, field_that_is_there_twice_is_refused)
 Test(run_field, synchronous_call_has_at_most_what_the_setting_allows)
 {
     ask("", "");
-    cr_assert_eq(plan.timeout_ms, 0);
+    cr_assert_eq(plan.terms.timeout_ms, 0);
     config.sync_timeout_ms = 30000;
     ask("", "");
-    cr_assert_eq(plan.timeout_ms, 30000);
+    cr_assert_eq(plan.terms.timeout_ms, 30000);
     ask("", "X-Run-Timeout: 31\r\n");
-    cr_assert_eq(plan.timeout_ms, 30000);
+    cr_assert_eq(plan.terms.timeout_ms, 30000);
     ask("", "X-Run-Timeout: 29\r\n");
-    cr_assert_eq(plan.timeout_ms, 29000);
+    cr_assert_eq(plan.terms.timeout_ms, 29000);
 }
 
 Test(run_field, asynchronous_run_waits_as_the_setting_says_unless_the_call_does)
@@ -113,13 +113,13 @@ Test(run_field, asynchronous_run_waits_as_the_setting_says_unless_the_call_does)
     config.sync_timeout_ms = 30000;
     config.queue_timeout_ms = 60000;
     ask("?async=true", "");
-    cr_assert_eq(plan.timeout_ms, 0);
-    cr_assert_eq(plan.start_timeout_ms, 60000);
+    cr_assert_eq(plan.terms.timeout_ms, 0);
+    cr_assert_eq(plan.terms.start_timeout_ms, 60000);
     ask("?async=true", "X-Run-Timeout: 31\r\nX-Run-Start-Timeout: 2h\r\n");
-    cr_assert_eq(plan.timeout_ms, 31000);
-    cr_assert_eq(plan.start_timeout_ms, 7200000);
+    cr_assert_eq(plan.terms.timeout_ms, 31000);
+    cr_assert_eq(plan.terms.start_timeout_ms, 7200000);
     ask("", "");
-    cr_assert_eq(plan.start_timeout_ms, 0);
+    cr_assert_eq(plan.terms.start_timeout_ms, 0);
 }
 
 /* ---- X-Run-Keep ---- */
@@ -163,8 +163,8 @@ Test(run_field, stream_is_kept_as_setting_and_call_say)
             cr_assert_eq(plan.refusal.status, c->status, "case %zu", i);
             continue;
         }
-        cr_assert_eq(plan.keeps_stream, c->keeps, "case %zu", i);
-        cr_assert_eq(plan.asks_keep, c->asks, "case %zu", i);
+        cr_assert_eq(plan.terms.keeps_stream, c->keeps, "case %zu", i);
+        cr_assert_eq(plan.terms.asks_keep, c->asks, "case %zu", i);
     }
 }
 
@@ -195,7 +195,7 @@ Test(run_field, asynchronous_run_is_kept_anyway_and_the_field_is_only_checked)
             config.stream_keep = settings[k];
             ask("?async=true", lines[i]);
             cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", lines[i]);
-            cr_assert_not(plan.keeps_stream || plan.asks_keep);
+            cr_assert_not(plan.terms.keeps_stream || plan.terms.asks_keep);
         }
 }
 

@@ -33,7 +33,7 @@ static struct hl_run *run;
 
 static void ask_to_keep(void)
 {
-    run->keeps_stream = run->asks_keep = true;
+    run->terms.keeps_stream = run->terms.asks_keep = true;
     run->accept = calloc(1, sizeof(*run->accept));
     run->accept->run_id = run->id;
     run->accept->project = HL_STR("shop");
@@ -263,7 +263,7 @@ Test(run_stream, is_kept_that_is_said_not_to_be_encoded)
 
 Test(run_stream, is_none_that_was_not_to_be_kept)
 {
-    run->keeps_stream = run->asks_keep = false;
+    run->terms.keeps_stream = run->terms.asks_keep = false;
     app_say(app, HEAD "9\r\ndata: a\n\n\r\n");
     const char *got = caller_await(caller, "data: a\n\n");
     cr_assert_null(strstr(got, "X-Run-Kept"));
@@ -273,7 +273,7 @@ Test(run_stream, is_none_that_was_not_to_be_kept)
 
 Test(run_stream, that_all_calls_have_is_spoken_of_where_there_would_be_one)
 {
-    run->asks_keep = false;
+    run->terms.asks_keep = false;
     app_say(
         app, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
     cr_assert_null(strstr(caller_await(caller, "{}"), "X-Run-Kept"));
@@ -289,7 +289,7 @@ Test(run_stream, is_not_kept_beyond_the_share)
 
 Test(run_stream, is_not_kept_beyond_the_share_where_all_calls_have_one)
 {
-    run->asks_keep = false;
+    run->terms.asks_keep = false;
     fake_store.live_streams = SHARE;
     assert_unkept(HEAD "9\r\ndata: a\n\n\r\n");
 }

@@ -26,8 +26,8 @@ static enum hl_err accept_for(
 {
     struct hl_accept *a =
         make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){.url = url, .body = "ping"});
-    a->start_timeout_ms = start_timeout_ms;
-    a->timeout_ms = start_timeout_ms / 2;
+    a->terms.start_timeout_ms = start_timeout_ms;
+    a->terms.timeout_ms = start_timeout_ms / 2;
     enum hl_err rc = ask(f, &f->worker, &a->m);
     *id = a->run_id;
     hl_accept_free(a);
@@ -61,7 +61,7 @@ STORE_TEST(run_that_is_not_started_in_time_ends_as_expired_with_its_webhook, .ti
 
     struct hl_claimed *c = claim_one(f);
     cr_assert(hl_id_eq(&c->run_id, &other));
-    cr_assert_eq(c->timeout_ms, LATER_MS / 2);
+    cr_assert_eq(c->terms.timeout_ms, LATER_MS / 2);
     hl_claimed_free(c);
     cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->expired_runs), 1);
 }
@@ -105,7 +105,7 @@ static void check_over_a_restart(enum hl_store_kind kind)
     fixture_open(&f);
     struct hl_claimed *c = claim_one(&f);
     cr_assert(hl_id_eq(&c->run_id, &early));
-    cr_assert_eq(c->timeout_ms, LATER_MS / 2);
+    cr_assert_eq(c->terms.timeout_ms, LATER_MS / 2);
     hl_claimed_free(c);
     wait_until_expired(&f, &late);
     fixture_fini(&f);

@@ -123,10 +123,10 @@ STORE_TEST(record_says_of_which_class_a_run_is)
     struct hl_get_run g;
     accept_as(f, "ann", HL_PRIORITY_LOW, &id);
     cr_assert_eq(get_run(f, &id, &g), HL_OK);
-    cr_assert_eq(g.run.priority, HL_PRIORITY_LOW);
+    cr_assert_eq(g.run.terms.priority, HL_PRIORITY_LOW);
     expect_next(f, &id);
     cr_assert_eq(get_run(f, &id, &g), HL_OK);
-    cr_assert_eq(g.run.priority, HL_PRIORITY_LOW);
+    cr_assert_eq(g.run.terms.priority, HL_PRIORITY_LOW);
     hl_body_fini(&g.outcome.body);
 }
 
