@@ -267,7 +267,7 @@ static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 /* Claimed, and the app has not seen it. */
 static bool is_held(const struct hl_run *run)
 {
-    return run->claimed && run->request == HL_REQUEST_HELD && !run->is_resent &&
+    return run->claimed && run->request == HL_REQUEST_HELD && run->repeat != HL_REPEAT_SPENT &&
            !hl_run_has_ended(run);
 }
 

@@ -34,13 +34,14 @@ static bool is_blocked(const struct hl_run *run);
 
 /* ---- a connection ---- */
 
-/* Whether the whole request is in the page and may be sent twice. A proxy must not repeat another
- * method than an idempotent one, whether there is a body or not (RFC 9110 9.2.2): a POST without
- * one runs the app's function as well. */
-static bool is_replayable(const struct hl_run *run)
+/* Decided once, before the request goes out. A proxy must not repeat another method than an idempotent
+ * one, whether there is a body or not (RFC 9110 9.2.2): a POST without one runs the app's function as
+ * well. */
+static enum hl_run_repeat find_repeat(const struct hl_run *run)
 {
-    return run->has_whole_request && !run->is_page_grown && run->request == HL_REQUEST_HELD &&
-           hl_method_is_idempotent(run->method);
+    bool stays_in_page = run->has_whole_request && !run->is_page_grown;
+    return stays_in_page && hl_method_is_idempotent(run->method) ? HL_REPEAT_SAFE
+                                                                 : HL_REPEAT_UNSENT;
 }
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
@@ -69,13 +70,21 @@ static void lose_request(struct hl_run *run)
     resume_source(run);
 }
 
+/* By GATHERING: it is too large to be kept until the answer. */
+static void drop_grown_page(struct hl_run *run)
+{
+    if (!run->is_page_grown || !run->page)
+        return;
+    hl_pages_put(&run->runs->pages, run->page, run->page_cap);
+    run->page = NULL;
+}
+
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     bool is_whole = run->has_whole_request;
     hl_progress_stage(run, HL_STAGE_CALLING);
-    run->is_page_whole = is_whole;
     hl_upstream_own(run->upstream, run, on_upstream_event);
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_head_timeout_ms);
     if (hl_run_is_async(run)) /* the wait for an app that starts has a bound of its own */
@@ -88,10 +97,8 @@ static void send_page(struct hl_run *run)
     }
     run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
     HL_CRASH_POINT(CALL_WRITTEN);
-    if (run->is_page_grown && !run->is_unsent) {
-        hl_pages_put(&runs->pages, run->page, run->page_cap);
-        run->page = NULL;
-    }
+    if (!run->is_unsent)
+        drop_grown_page(run);
     hl_progress_request(run, is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING);
     if (run->claimed)
         hl_body_fini(&run->claimed->body); /* it will not be given back any more */
@@ -148,8 +155,10 @@ static void connect_run(struct hl_run *run)
     hl_progress_stage(run, HL_STAGE_CONNECTING);
     if (run->record == HL_RECORD_DUE && run->has_webhook)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
-    if (!run->is_resent)
-        run->upstream = hl_pool_take(&runs->pool, is_replayable(run));
+    if (run->repeat != HL_REPEAT_SPENT) {
+        run->repeat = find_repeat(run);
+        run->upstream = hl_pool_take(&runs->pool, run->repeat == HL_REPEAT_SAFE);
+    }
     if (run->upstream) {
         send_page(run);
         return;
@@ -171,15 +180,14 @@ void hl_forward_begin(struct hl_run *run)
  * that is safe. `is_unsent`: the app got not a byte of the request, so it is. */
 static bool send_again(struct hl_run *run, bool is_unsent)
 {
-    bool was_kept = run->page && run->upstream && run->upstream->calls > 0 && !run->is_resent;
-    bool may_repeat =
-        run->is_page_whole && !run->has_answer_begun && hl_method_is_idempotent(run->method);
-    if (!was_kept || (!is_unsent && !may_repeat))
+    bool was_kept = run->page && run->upstream && run->upstream->calls > 0;
+    bool is_safe = is_unsent || (run->repeat == HL_REPEAT_SAFE && !run->has_answer_begun);
+    if (!was_kept || run->repeat == HL_REPEAT_SPENT || !is_safe)
         return false;
     hl_upstream_close(run->upstream);
     run->upstream = NULL;
     hl_progress_request(run, HL_REQUEST_HELD);
-    run->is_resent = true;
+    run->repeat = HL_REPEAT_SPENT;
     hl_counter_add(&run->runs->metrics->upstream_resent, 1);
     connect_run(run);
     return true;
@@ -238,6 +246,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_DRAINED:
         run->is_unsent = false;
+        drop_grown_page(run);
         resume_source(run);
         break;
     case HL_STREAM_WRITE_FAILED:

@@ -31,6 +31,13 @@ enum hl_request_half {
     HL_REQUEST_COUNT
 };
 
+/* Whether the request may go out a second time when a kept connection dies (contract 10). */
+enum hl_run_repeat {
+    HL_REPEAT_UNSENT, /* only while the app has not got a byte of it */
+    HL_REPEAT_SAFE, /* until a byte of the answer came: all of it is in `page`, and may be repeated */
+    HL_REPEAT_SPENT, /* it did: not a third time */
+};
+
 /* The response half: what the caller and the spool have been given. */
 enum hl_response_half {
     HL_RESPONSE_HEAD,        /* not one final head yet; 1xx may have passed */

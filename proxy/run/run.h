@@ -73,10 +73,9 @@ struct hl_run {
     size_t deadline_at; /* where in the page X-Run-Deadline's digits stand; 0: nowhere */
     enum hl_framing request_framing;
     enum hl_method method;
-    bool is_page_grown; /* by GATHERING: it goes when it is sent, and is never sent again */
-    bool is_page_whole; /* the page had all of the request when it was first sent */
-    bool is_unsent;     /* the socket took nothing of the page when it was written */
-    bool is_resent;
+    enum hl_run_repeat repeat; /* decided when it is first sent */
+    bool is_page_grown;        /* by GATHERING: it goes when it is sent */
+    bool is_unsent;            /* the socket took nothing of the page when it was written */
 
     /* the response as it comes and goes on */
     struct hl_buf held; /* an incomplete head */

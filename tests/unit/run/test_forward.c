@@ -195,7 +195,7 @@ Test(forward, sends_a_get_again_when_a_kept_connection_dies)
     app_await(app, GET GET);
     app_close(app);
     app_await(app_accept(), GET);
-    cr_assert(run->is_resent);
+    cr_assert_eq(run->repeat, HL_REPEAT_SPENT);
     cr_assert_eq(hl_counter_get(&metrics.upstream_resent), 1);
 }
 
