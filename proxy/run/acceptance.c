@@ -64,7 +64,7 @@ static void end_fingerprint(struct hl_accept *a)
 static void post_accept(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_accept *a = run->accept;
+    struct hl_accept *a = run->store.accept;
     if (a->idempotency_key.n > 0)
         end_fingerprint(a);
     run->name = hl_slot_add(runs->slots, run);
@@ -74,7 +74,7 @@ static void post_accept(struct hl_run *run)
     enum hl_err err =
         run->name.generation ? hl_store_post(runs->service->store, &a->m) : HL_ERR_NOMEM;
     if (err == HL_OK) {
-        run->accept = NULL;
+        run->store.accept = NULL;
         hl_progress_record(run, HL_RECORD_ACCEPTING);
         return;
     }
@@ -88,10 +88,10 @@ static void on_body_done(void *owner, struct hl_spool *spool, enum hl_err err, s
     (void)spool;
     struct hl_run *run = owner;
     run->spool = NULL;
-    run->accept->body = *body;
+    run->store.accept->body = *body;
     if (body->size == 0 && body->where == HL_BODY_INLINE) {
-        hl_body_fini(&run->accept->body);
-        run->accept->body.where = HL_BODY_NONE;
+        hl_body_fini(&run->store.accept->body);
+        run->store.accept->body.where = HL_BODY_NONE;
     }
     if (err == HL_OK) {
         post_accept(run);
@@ -151,7 +151,7 @@ static void leave(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
     run->client = NULL;
-    if (run->record == HL_RECORD_ACCEPTING)
+    if (run->store.record == HL_RECORD_ACCEPTING)
         return; /* it is with the store: the answer will find nobody */
     hl_counter_sub(&runs->metrics->calls_in_flight, 1);
     hl_allowance_undo(&run->allowance);
@@ -231,7 +231,7 @@ static void write_accepted(struct hl_run *run, struct hl_client *c, const struct
     char fields[HL_LOCATION_MAX + 64];
     hl_id_format(&accept->run_id, text + 11);
     hl_location_write(fields, run->runs->config, accept->project, accept->app, &accept->run_id);
-    if (run->preference_applied)
+    if (run->caller.is_preference_applied)
         snprintf(fields + strlen(fields), 64, "Preference-Applied: respond-async\r\n");
     struct hl_answer a = {.status = 202,
         .content_type = HL_STR("application/json"),

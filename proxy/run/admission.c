@@ -26,8 +26,8 @@ bool hl_admission_ends_without_caller(struct hl_run *run)
 
 static void admit(struct hl_run *run)
 {
-    run->has_slot = true;
-    run->on_admitted(run);
+    run->app.has_slot = true;
+    run->app.on_admitted(run);
 }
 
 static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
@@ -37,13 +37,13 @@ static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
 
 static void begin_wait(struct hl_run *run)
 {
-    run->waits_us = hl_clock_mono_us();
+    run->times.waits_us = hl_clock_mono_us();
 }
 
 static void end_wait(struct hl_run *run)
 {
-    run->queued_us += hl_clock_mono_us() - run->waits_us;
-    run->waits_us = 0;
+    run->times.queued_us += hl_clock_mono_us() - run->times.waits_us;
+    run->times.waits_us = 0;
 }
 
 /* ---- the gate ---- */
@@ -52,7 +52,7 @@ static void ask(struct hl_run *run);
 
 static void on_open(struct hl_gate_wait *wait)
 {
-    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, gate_wait);
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.gate_wait);
     hl_counter_sub(&run->runs->metrics->waiting_at_gate, 1);
     end_wait(run);
     hl_timer_disarm(&run->timer);
@@ -73,7 +73,7 @@ static void wait_at_gate(struct hl_run *run)
     run->timer.on_fire = on_gate_timeout;
     hl_timer_arm(runs->wheel, &run->timer, runs->config->connect_timeout_ms);
     hl_counter_add(&runs->metrics->waiting_at_gate, 1);
-    hl_gate_wait_begin(&run->gate_wait, &runs->gate, on_open);
+    hl_gate_wait_begin(&run->app.gate_wait, &runs->gate, on_open);
 }
 
 void hl_admission_refuse_at_gate(struct hl_run *run)
@@ -89,7 +89,7 @@ void hl_admission_refuse_at_gate(struct hl_run *run)
 
 static bool on_slot(struct hl_limiter_wait *wait)
 {
-    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, slot_wait);
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.slot_wait);
     hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
     end_wait(run);
     if (hl_admission_ends_without_caller(run))
@@ -99,7 +99,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
         wait_at_gate(run);
         return false;
     }
-    hl_recent_admit(run, (int64_t)(hl_clock_mono_us() - run->started_us) / 1000);
+    hl_recent_admit(run, (int64_t)(hl_clock_mono_us() - run->times.started_us) / 1000);
     admit(run);
     return true;
 }
@@ -115,11 +115,11 @@ static void queue_up(struct hl_run *run)
     hl_progress_stage(run, HL_STAGE_QUEUED);
     begin_wait(run);
     hl_recent_wait(run);
-    run->slot_wait.on_slot = on_slot;
+    run->app.slot_wait.on_slot = on_slot;
     run->timer.on_fire = on_timeout;
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_queue_timeout_ms);
     hl_counter_add(&runs->metrics->waiting_for_slot, 1);
-    if (hl_limiter_queue(&runs->seat, &run->slot_wait, HL_LIMITER_CALLER))
+    if (hl_limiter_queue(&runs->seat, &run->app.slot_wait, HL_LIMITER_CALLER))
         return;
     hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
     refuse(run, HL_REFUSAL_APP_QUEUE_FULL);
@@ -172,7 +172,7 @@ void hl_admission_add_end(struct hl_run *run, struct hl_str trailer)
 
 void hl_admission_begin(struct hl_run *run)
 {
-    if (run->has_slot)
+    if (run->app.has_slot)
         admit(run);
     else if (hl_gather_is_needed(run))
         begin_gathering(run);

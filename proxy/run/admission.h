@@ -10,7 +10,7 @@
 struct hl_run;
 struct hl_str;
 
-/* run->on_admitted is called when it has its slot and the gate is open, perhaps before the return; else
+/* run->app.on_admitted is called when it has its slot and the gate is open, perhaps before the return; else
  * it ends: with 429 or 503, or with its caller. A run that has one already is admitted. Its timer is in use until then. */
 void hl_admission_begin(struct hl_run *run);
 

@@ -36,7 +36,8 @@ void hl_again_note(struct hl_run *run, const struct hl_head *head)
         return;
     for (size_t i = 0; i < head->field_count; i++)
         if (hl_str_eq_nocase(head->fields[i].name, HL_STR("retry-after")))
-            run->retry_after_ms = hl_retry_after_ms(head->fields[i].value, hl_clock_wall_ms());
+            run->response.retry_after_ms =
+                hl_retry_after_ms(head->fields[i].value, hl_clock_wall_ms());
 }
 
 static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, uint16_t http_status)
@@ -65,44 +66,46 @@ bool hl_again_is_due(const struct hl_run *run, enum hl_run_state state, enum hl_
     uint64_t *delay_ms)
 {
     const struct hl_config *config = run->runs->config;
-    const struct hl_claimed *claimed = run->claimed;
-    if (!claimed || run->record != HL_RECORD_OPEN || state != HL_RUN_FAILURE ||
-        config->run_attempts <= 1 || !is_meant(&config->retry_on, reason, run->status))
+    const struct hl_claimed *claimed = run->store.claimed;
+    if (!claimed || run->store.record != HL_RECORD_OPEN || state != HL_RUN_FAILURE ||
+        config->run_attempts <= 1 || !is_meant(&config->retry_on, reason, run->response.status))
         return false;
     uint32_t most = config->run_attempts, random;
     if (claimed->terms.max_attempts > 0 && claimed->terms.max_attempts < most)
         most = claimed->terms.max_attempts;
     hl_random_fill(&random, sizeof(random));
     *delay_ms = hl_again_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
-    if (run->retry_after_ms > *delay_ms)
-        *delay_ms = run->retry_after_ms < MOST_DELAY_MS ? run->retry_after_ms : MOST_DELAY_MS;
+    if (run->response.retry_after_ms > *delay_ms)
+        *delay_ms = run->response.retry_after_ms < MOST_DELAY_MS ? run->response.retry_after_ms
+                                                                 : MOST_DELAY_MS;
     int64_t due_ms = hl_clock_steady_ms() + (int64_t)*delay_ms;
     return claimed->attempt < most && due_ms <= claimed->first_ms + LATEST_MS;
 }
 
 static int64_t steady_start_ms(const struct hl_run *run)
 {
-    return hl_clock_steady_ms() - (int64_t)((hl_clock_mono_us() - run->started_us) / 1000);
+    return hl_clock_steady_ms() - (int64_t)((hl_clock_mono_us() - run->times.started_us) / 1000);
 }
 
 void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t delay_ms)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_release *release = hl_release_new(run->claimed);
+    struct hl_release *release = hl_release_new(run->store.claimed);
     HL_LOG(INFO, "run will be tried again", HL_LOG_ID("run_id", &run->id),
-        HL_LOG_TEXT("reason", hl_run_reason_text(reason)), HL_LOG_INT("status", run->status),
-        HL_LOG_INT("attempt", run->claimed->attempt), HL_LOG_INT("in_ms", delay_ms));
+        HL_LOG_TEXT("reason", hl_run_reason_text(reason)),
+        HL_LOG_INT("status", run->response.status),
+        HL_LOG_INT("attempt", run->store.claimed->attempt), HL_LOG_INT("in_ms", delay_ms));
     release->is_retry = true;
     release->due_ms = hl_clock_steady_ms() + (int64_t)delay_ms;
-    release->ended = (struct hl_attempt_entry){.attempt = run->claimed->attempt,
-        .started_ms = run->started_ms,
+    release->ended = (struct hl_attempt_entry){.attempt = run->store.claimed->attempt,
+        .started_ms = run->times.started_ms,
         .finished_ms = hl_clock_wall_ms(),
-        .http_status = run->status,
+        .http_status = run->response.status,
         .reason = reason,
         .events = run->stream ? run->stream->ids.count : 0,
         .steady_ms = steady_start_ms(run)};
     release->m.reply_to = runs->box;
-    run->claimed = NULL;
+    run->store.claimed = NULL;
     hl_run_stream_close(run, false); /* before another attempt can begin */
     enum hl_err err = hl_store_post(runs->service->store, &release->m);
     (void)err; /* only ACCEPT and RECORD can be refused */

@@ -58,31 +58,27 @@ static bool needs_source(const struct hl_runs *runs, const struct hl_body *body)
 /* The stored head, ended, and the body behind it unless a source brings that. */
 static bool write_page(struct hl_run *run, bool has_source)
 {
-    struct hl_claimed *claimed = run->claimed;
+    struct hl_claimed *claimed = run->store.claimed;
     struct hl_body *body = &claimed->body;
     bool is_inline = body->where == HL_BODY_INLINE && !has_source;
-    bool has_body = body->where != HL_BODY_NONE || run->method == HL_METHOD_POST ||
-                    run->method == HL_METHOD_PUT || run->method == HL_METHOD_PATCH;
+    bool has_body = body->where != HL_BODY_NONE || run->request.method == HL_METHOD_POST ||
+                    run->request.method == HL_METHOD_PUT || run->request.method == HL_METHOD_PATCH;
     size_t need = claimed->head.n + 128 + (is_inline ? (size_t)body->size : 0);
-    run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
-    run->page = hl_pages_get(&run->runs->pages, run->page_cap);
-    if (!run->page)
+    struct hl_page *page = &run->request.page;
+    if (!hl_page_make(page, &run->runs->pages, need))
         return false;
-    memcpy(run->page, claimed->head.p, claimed->head.n);
-    run->page_n = claimed->head.n;
+    hl_page_append(page, claimed->head);
     struct hl_stored_end end = {.attempt = claimed->attempt,
         .closes = !run->runs->config->app_keepalive,
         .has_body = has_body,
         .content_length = body->size};
-    run->page_n += hl_edit_finish_stored(
-        run->page + run->page_n, run->page_cap - run->page_n, &end, &run->deadline_at);
-    run->deadline_at += claimed->head.n;
-    if (is_inline) {
-        memcpy(run->page + run->page_n, body->bytes, body->size);
-        run->page_n += body->size;
-    }
-    run->has_whole_request = !has_source;
-    run->request_framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
+    page->n +=
+        hl_edit_finish_stored(page->p + page->n, page->cap - page->n, &end, &page->deadline_at);
+    page->deadline_at += claimed->head.n;
+    if (is_inline)
+        hl_page_append(page, (struct hl_str){(const char *)body->bytes, body->size});
+    run->request.is_whole = !has_source;
+    run->request.framing = body->size > 0 ? HL_FRAMING_LENGTH : HL_FRAMING_NONE;
     return true;
 }
 
@@ -108,9 +104,9 @@ static void end_unreached(struct hl_run *run)
 
 static void begin(struct hl_run *run)
 {
-    const struct hl_body *body = &run->claimed->body;
-    bool may_be_damaged =
-        body->where == HL_BODY_INLINE && !run->claimed->is_fresh && run->runs->spools.data_dir;
+    const struct hl_body *body = &run->store.claimed->body;
+    bool may_be_damaged = body->where == HL_BODY_INLINE && !run->store.claimed->is_fresh &&
+                          run->runs->spools.data_dir;
     if (run->source || !may_be_damaged || hl_body_is_intact(body)) {
         hl_forward_begin(run);
         return;
@@ -124,11 +120,11 @@ static void begin(struct hl_run *run)
 static bool prepare(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_body *body = &run->claimed->body;
+    struct hl_body *body = &run->store.claimed->body;
     bool has_source = needs_source(runs, body);
-    run->finish = calloc(1, sizeof(*run->finish));
+    run->store.finish = calloc(1, sizeof(*run->store.finish));
     run->name = hl_slot_add(runs->slots, run);
-    if (!run->finish || run->name.generation == 0 || !write_page(run, has_source))
+    if (!run->store.finish || run->name.generation == 0 || !write_page(run, has_source))
         return false;
     if (has_source) /* takes the body: nothing fails behind it */
         run->source =
@@ -143,15 +139,14 @@ static struct hl_run *run_of(struct hl_runs *runs, struct hl_claimed *claimed)
     if (!run)
         return NULL;
     run->id = claimed->run_id;
-    run->claimed = claimed;
-    run->epoch = claimed->epoch;
-    run->has_webhook = claimed->has_webhook;
+    run->store.claimed = claimed;
+    run->store.has_webhook = claimed->has_webhook;
     run->allowance = (struct hl_allowance){.quota = claimed->quota, .has_place = claimed->quota};
     claimed->quota = NULL;
-    if (run->started_ms > claimed->created_ms)
-        run->queued_us = (uint64_t)(run->started_ms - claimed->created_ms) * 1000;
-    run->caller_minor = 1;
-    run->method = read_method(claimed->head);
+    if (run->times.started_ms > claimed->created_ms)
+        run->times.queued_us = (uint64_t)(run->times.started_ms - claimed->created_ms) * 1000;
+    run->caller.minor = 1;
+    run->request.method = read_method(claimed->head);
     run->terms.timeout_ms = runs->config->response_grace_period_ms;
     if (claimed->terms.timeout_ms > 0 && claimed->terms.timeout_ms < run->terms.timeout_ms)
         run->terms.timeout_ms = claimed->terms.timeout_ms;
@@ -159,7 +154,7 @@ static struct hl_run *run_of(struct hl_runs *runs, struct hl_claimed *claimed)
         return run;
     claimed->quota = run->allowance.quota;
     run->allowance = (struct hl_allowance){0};
-    run->claimed = NULL;
+    run->store.claimed = NULL;
     hl_run_free(run);
     return NULL;
 }
@@ -177,7 +172,7 @@ static void start(struct hl_runs *runs, struct hl_claimed *claimed, bool is_too_
         put_off(runs, claimed);
         return;
     }
-    run->has_slot = !is_too_late;
+    run->app.has_slot = !is_too_late;
     hl_progress_record(run, HL_RECORD_OPEN);
     hl_run_stream_begin(run, claimed->events);
     hl_counter_add(&runs->metrics->runs_in_flight, 1);
@@ -267,8 +262,8 @@ static void take_claimed(struct hl_runs *runs, struct hl_claimed *claimed)
 /* Claimed, and the app has not seen it. */
 static bool is_held(const struct hl_run *run)
 {
-    return run->claimed && run->request == HL_REQUEST_HELD && run->repeat != HL_REPEAT_SPENT &&
-           !hl_run_has_ended(run);
+    return run->store.claimed && run->request.half == HL_REQUEST_HELD &&
+           run->request.repeat != HL_REPEAT_SPENT && !hl_run_has_ended(run);
 }
 
 static struct hl_msg *pop(struct hl_msg **list)
@@ -337,8 +332,8 @@ void hl_dispatch_release_held(struct hl_runs *runs)
         node = node->next;
         if (!is_held(run))
             continue;
-        struct hl_claimed *claimed = run->claimed;
-        run->claimed = NULL;
+        struct hl_claimed *claimed = run->store.claimed;
+        run->store.claimed = NULL;
         hl_progress_record(run, HL_RECORD_NONE);
         hl_counter_sub(&runs->metrics->runs_in_flight, 1);
         runs->dispatch.running--;

@@ -29,29 +29,29 @@
 static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
-    if (run->waits_us > 0)
-        run->queued_us += run->ended_us - run->waits_us;
-    if (run->queued_us > 0)
-        hl_histogram_add(&metrics->queue_wait[mode], run->queued_us);
+    if (run->times.waits_us > 0)
+        run->times.queued_us += run->times.ended_us - run->times.waits_us;
+    if (run->times.queued_us > 0)
+        hl_histogram_add(&metrics->queue_wait[mode], run->times.queued_us);
     else
         hl_histogram_add_zero(&metrics->queue_wait[mode]);
-    if (run->status > 0)
-        hl_histogram_add(
-            &metrics->first_byte[mode], run->first_us > 0 ? run->first_us - run->started_us : us);
+    if (run->response.status > 0)
+        hl_histogram_add(&metrics->first_byte[mode],
+            run->times.first_us > 0 ? run->times.first_us - run->times.started_us : us);
 }
 
 /* Inside the app, and before that; -1: it never came in. */
 static int64_t run_us(const struct hl_run *run, enum hl_run_reason reason)
 {
-    if (run->waits_us > 0 || reason == HL_REASON_UPSTREAM_UNREACHABLE)
+    if (run->times.waits_us > 0 || reason == HL_REASON_UPSTREAM_UNREACHABLE)
         return -1;
-    uint64_t us = run->ended_us - run->started_us;
-    return (int64_t)(hl_run_is_async(run) ? us : us - run->queued_us);
+    uint64_t us = run->times.ended_us - run->times.started_us;
+    return (int64_t)(hl_run_is_async(run) ? us : us - run->times.queued_us);
 }
 
 static int64_t queued_us(const struct hl_run *run)
 {
-    return run->waits_us > 0 ? -1 : (int64_t)run->queued_us;
+    return run->times.waits_us > 0 ? -1 : (int64_t)run->times.queued_us;
 }
 
 /* What the store has no record of is told to it in numbers. A tunnel's time says nothing of the app. */
@@ -66,7 +66,7 @@ static void tally_end(
         .state = state,
         .reason = reason,
         .finished_ms = recent->created_ms + ms,
-        .run_us = run->status == 101 ? -1 : run_us(run, reason),
+        .run_us = run->response.status == 101 ? -1 : run_us(run, reason),
         .queued_us = queued_us(run)};
     hl_call_tally_add(&run->runs->tally, &ended);
 }
@@ -76,8 +76,8 @@ static void count_end(
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
     enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
-    run->ended_us = hl_clock_mono_us();
-    uint64_t us = run->ended_us - run->started_us;
+    run->times.ended_us = hl_clock_mono_us();
+    uint64_t us = run->times.ended_us - run->times.started_us;
     if (!is_again)
         hl_counter_add(&metrics->runs_finished[mode][state], 1);
     count_waits(run, mode, us);
@@ -93,40 +93,40 @@ static void count_end(
 
 void hl_ending_leave_slot(struct hl_run *run)
 {
-    if (run->has_slot && !run->runs->is_cut) /* a cut worker starts nobody */
+    if (run->app.has_slot && !run->runs->is_cut) /* a cut worker starts nobody */
         hl_limiter_release(&run->runs->seat);
-    run->has_slot = false;
+    run->app.has_slot = false;
 }
 
 static void note_outside(struct hl_run *run)
 {
-    hl_visits_leave(
-        run->runs->visits, run->visit, run->ended_us > 0 ? run->ended_us : hl_clock_mono_us());
-    run->visit = 0;
+    hl_visits_leave(run->runs->visits, run->app.visit,
+        run->times.ended_us > 0 ? run->times.ended_us : hl_clock_mono_us());
+    run->app.visit = 0;
 }
 
 /* Gives back what the app's side used. */
 static void leave_app(struct hl_run *run, bool is_reusable)
 {
     struct hl_runs *runs = run->runs;
-    hl_upstream_wait_cancel(&run->wait);
-    if (hl_list_is_linked(&run->gate_wait.node)) {
-        hl_gate_wait_cancel(&run->gate_wait);
+    hl_upstream_wait_cancel(&run->app.wait);
+    if (hl_list_is_linked(&run->app.gate_wait.node)) {
+        hl_gate_wait_cancel(&run->app.gate_wait);
         hl_counter_sub(&runs->metrics->waiting_at_gate, 1);
     }
-    if (hl_list_is_linked(&run->slot_wait.node)) {
-        hl_limiter_cancel(&runs->seat, &run->slot_wait);
+    if (hl_list_is_linked(&run->app.slot_wait.node)) {
+        hl_limiter_cancel(&runs->seat, &run->app.slot_wait);
         hl_counter_sub(&runs->metrics->waiting_for_slot, 1);
     }
-    if (run->upstream && is_reusable)
-        hl_pool_put(run->upstream);
-    else if (run->upstream)
-        hl_upstream_close(run->upstream);
-    run->upstream = NULL;
-    if (run->visit > 0)
+    if (run->app.upstream && is_reusable)
+        hl_pool_put(run->app.upstream);
+    else if (run->app.upstream)
+        hl_upstream_close(run->app.upstream);
+    run->app.upstream = NULL;
+    if (run->app.visit > 0)
         note_outside(run);
     hl_allowance_leave(&run->allowance);
-    if (run->record == HL_RECORD_OPEN && hl_run_is_async(run))
+    if (run->store.record == HL_RECORD_OPEN && hl_run_is_async(run))
         hl_demand_note_end(runs);
     hl_ending_leave_slot(run);
     hl_source_free(run->source);
@@ -145,12 +145,12 @@ void hl_ending_abandon(struct hl_run *run)
 /* How long it took. */
 static int64_t duration_ms(const struct hl_run *run)
 {
-    return (int64_t)(run->ended_us - run->started_us) / 1000;
+    return (int64_t)(run->times.ended_us - run->times.started_us) / 1000;
 }
 
 static void log_end(const struct hl_run *run)
 {
-    const struct hl_outcome *o = &run->finish->outcome;
+    const struct hl_outcome *o = &run->store.finish->outcome;
     int64_t ms = duration_ms(run);
     if (o->reason == HL_REASON_NONE)
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
@@ -174,7 +174,7 @@ void hl_ending_conclude(
     hl_progress_response(run, HL_RESPONSE_DONE);
     count_end(run, state, reason, is_again);
     leave_app(run, is_reusable);
-    if (run->record != HL_RECORD_OPEN) {
+    if (run->store.record != HL_RECORD_OPEN) {
         hl_run_free(run);
         return;
     }
@@ -183,13 +183,13 @@ void hl_ending_conclude(
         hl_again_put_off(run, reason, delay_ms);
         return;
     }
-    struct hl_outcome *o = &run->finish->outcome;
+    struct hl_outcome *o = &run->store.finish->outcome;
     o->state = state;
     o->reason = reason;
-    o->http_status = run->status;
-    o->finished_ms = run->started_ms + duration_ms(run);
-    run->finish->run_us = run_us(run, reason);
-    run->finish->queued_us = queued_us(run);
+    o->http_status = run->response.status;
+    o->finished_ms = run->times.started_ms + duration_ms(run);
+    run->store.finish->run_us = run_us(run, reason);
+    run->store.finish->queued_us = queued_us(run);
     log_end(run);
     if (!run->spool) {
         hl_run_stream_end(run, state, reason, false);
@@ -208,7 +208,7 @@ static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
     if (!c)
         return;
     run->client = NULL;
-    if (run->response !=
+    if (run->response.half !=
         HL_RESPONSE_HEAD) { /* the caller has seen a head: only the connection's end can tell */
         hl_client_call_done(c, false);
         return;
@@ -222,7 +222,7 @@ static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
 static void note_trouble(
     struct hl_run *run, enum hl_run_reason reason, const struct hl_refusal *why)
 {
-    bool has_begun = run->response != HL_RESPONSE_HEAD;
+    bool has_begun = run->response.half != HL_RESPONSE_HEAD;
     struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
         .run_id = &run->id,
         .why = why,

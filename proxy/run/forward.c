@@ -39,9 +39,9 @@ static bool is_blocked(const struct hl_run *run);
  * well. */
 static enum hl_run_repeat find_repeat(const struct hl_run *run)
 {
-    bool stays_in_page = run->has_whole_request && !run->is_page_grown;
-    return stays_in_page && hl_method_is_idempotent(run->method) ? HL_REPEAT_SAFE
-                                                                 : HL_REPEAT_UNSENT;
+    bool stays_in_page = run->request.is_whole && !run->request.page.is_grown;
+    return stays_in_page && hl_method_is_idempotent(run->request.method) ? HL_REPEAT_SAFE
+                                                                         : HL_REPEAT_UNSENT;
 }
 
 static void on_upstream_event(void *owner, const struct hl_stream_event *event);
@@ -61,7 +61,7 @@ static void lose_request(struct hl_run *run)
 {
     if (send_again(run, true))
         return;
-    if (!hl_stream_has_unread(&run->upstream->stream)) {
+    if (!hl_stream_has_unread(&run->app.upstream->stream)) {
         hl_respond_end(run, false);
         return;
     }
@@ -73,35 +73,34 @@ static void lose_request(struct hl_run *run)
 /* By GATHERING: it is too large to be kept until the answer. */
 static void drop_grown_page(struct hl_run *run)
 {
-    if (!run->is_page_grown || !run->page)
-        return;
-    hl_pages_put(&run->runs->pages, run->page, run->page_cap);
-    run->page = NULL;
+    if (run->request.page.is_grown)
+        hl_page_drop(&run->request.page, &run->runs->pages);
 }
 
 /* The first write: the head, with the body bytes that were there. */
 static void send_page(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    bool is_whole = run->has_whole_request;
+    bool is_whole = run->request.is_whole;
     hl_progress_stage(run, HL_STAGE_CALLING);
-    hl_upstream_own(run->upstream, run, on_upstream_event);
+    hl_upstream_own(run->app.upstream, run, on_upstream_event);
     hl_timer_arm(runs->wheel, &run->timer, runs->config->app_head_timeout_ms);
     if (hl_run_is_async(run)) /* the wait for an app that starts has a bound of its own */
         hl_time_limit_begin(run);
     hl_time_limit_tell(run);
     HL_CRASH_POINT(CALL_READY);
-    if (hl_stream_write(&run->upstream->stream, run->page, run->page_n) != HL_OK) {
+    if (hl_stream_write(&run->app.upstream->stream, run->request.page.p, run->request.page.n) !=
+        HL_OK) {
         lose_request(run);
         return;
     }
-    run->is_unsent = hl_stream_unsent(&run->upstream->stream) == run->page_n;
+    run->request.is_unsent = hl_stream_unsent(&run->app.upstream->stream) == run->request.page.n;
     HL_CRASH_POINT(CALL_WRITTEN);
-    if (!run->is_unsent)
+    if (!run->request.is_unsent)
         drop_grown_page(run);
     hl_progress_request(run, is_whole ? HL_REQUEST_SENT : HL_REQUEST_SENDING);
-    if (run->claimed)
-        hl_body_fini(&run->claimed->body); /* it will not be given back any more */
+    if (run->store.claimed)
+        hl_body_fini(&run->store.claimed->body); /* it will not be given back any more */
     if (!is_whole || run->source)
         resume_source(run);
 }
@@ -113,13 +112,13 @@ static const char *why_unreached(const struct hl_run *run)
     const struct hl_service *service = run->runs->service;
     if (service->config->app_command.n > 0 && !hl_readiness_is_ready(service->readiness))
         return hl_readiness_why(service->readiness);
-    return hl_cause_text(run->wait.cause);
+    return hl_cause_text(run->app.wait.cause);
 }
 
 static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *upstream)
 {
-    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, wait);
-    run->upstream = upstream;
+    struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.wait);
+    run->app.upstream = upstream;
     if (upstream) {
         hl_counter_add(&run->runs->metrics->upstream_connects, upstream->calls == 0);
         if (!hl_admission_ends_without_caller(run))
@@ -139,9 +138,9 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
 /* It is about to be. */
 static void note_inside(struct hl_run *run)
 {
-    if (run->visit == 0)
-        run->visit = hl_visits_enter(run->runs->visits, &run->id,
-            run->started_us + (hl_run_is_async(run) ? 0 : run->queued_us));
+    if (run->app.visit == 0)
+        run->app.visit = hl_visits_enter(run->runs->visits, &run->id,
+            run->times.started_us + (hl_run_is_async(run) ? 0 : run->times.queued_us));
 }
 
 static void connect_run(struct hl_run *run)
@@ -153,25 +152,25 @@ static void connect_run(struct hl_run *run)
     if (!hl_run_is_async(run))
         hl_time_limit_begin(run);
     hl_progress_stage(run, HL_STAGE_CONNECTING);
-    if (run->record == HL_RECORD_DUE && run->has_webhook)
+    if (run->store.record == HL_RECORD_DUE && run->store.has_webhook)
         hl_report_begin(run); /* a webhook waits for it: now it begins */
-    if (run->repeat != HL_REPEAT_SPENT) {
-        run->repeat = find_repeat(run);
-        run->upstream = hl_pool_take(&runs->pool, run->repeat == HL_REPEAT_SAFE);
+    if (run->request.repeat != HL_REPEAT_SPENT) {
+        run->request.repeat = find_repeat(run);
+        run->app.upstream = hl_pool_take(&runs->pool, run->request.repeat == HL_REPEAT_SAFE);
     }
-    if (run->upstream) {
+    if (run->app.upstream) {
         send_page(run);
         return;
     }
-    hl_upstream_wait_init(&run->wait, on_connection);
-    hl_upstream_wait_begin(&run->wait, &runs->pool,
+    hl_upstream_wait_init(&run->app.wait, on_connection);
+    hl_upstream_wait_begin(&run->app.wait, &runs->pool,
         hl_run_is_async(run) ? runs->config->app_start_timeout_ms
                              : runs->config->connect_timeout_ms);
 }
 
 void hl_forward_begin(struct hl_run *run)
 {
-    run->on_admitted = connect_run;
+    run->app.on_admitted = connect_run;
     hl_time_limit_wait(run);
     hl_admission_begin(run);
 }
@@ -180,14 +179,14 @@ void hl_forward_begin(struct hl_run *run)
  * that is safe. `is_unsent`: the app got not a byte of the request, so it is. */
 static bool send_again(struct hl_run *run, bool is_unsent)
 {
-    bool was_kept = run->page && run->upstream && run->upstream->calls > 0;
-    bool is_safe = is_unsent || (run->repeat == HL_REPEAT_SAFE && !run->has_answer_begun);
-    if (!was_kept || run->repeat == HL_REPEAT_SPENT || !is_safe)
+    bool was_kept = run->request.page.p && run->app.upstream && run->app.upstream->calls > 0;
+    bool is_safe = is_unsent || (run->request.repeat == HL_REPEAT_SAFE && !run->response.has_begun);
+    if (!was_kept || run->request.repeat == HL_REPEAT_SPENT || !is_safe)
         return false;
-    hl_upstream_close(run->upstream);
-    run->upstream = NULL;
+    hl_upstream_close(run->app.upstream);
+    run->app.upstream = NULL;
     hl_progress_request(run, HL_REQUEST_HELD);
-    run->repeat = HL_REPEAT_SPENT;
+    run->request.repeat = HL_REPEAT_SPENT;
     hl_counter_add(&run->runs->metrics->upstream_resent, 1);
     connect_run(run);
     return true;
@@ -199,7 +198,8 @@ static bool send_again(struct hl_run *run, bool is_unsent)
  * behind it. */
 static bool is_still_unsent(const struct hl_run *run)
 {
-    return run->is_unsent && hl_stream_unsent(&run->upstream->stream) == run->page_n;
+    return run->request.is_unsent &&
+           hl_stream_unsent(&run->app.upstream->stream) == run->request.page.n;
 }
 
 /* Bytes that came before the request left answer something else, an earlier call's above all. */
@@ -228,11 +228,11 @@ static void lose_machine(struct hl_run *run)
 /* What the kernel has received of the answer is passed on first, however slowly the caller takes it. */
 static void on_write_failed(struct hl_run *run)
 {
-    if (run->response == HL_RESPONSE_TUNNEL_HALF) {
+    if (run->response.half == HL_RESPONSE_TUNNEL_HALF) {
         hl_respond_end(run, false);
         return;
     }
-    if (run->request == HL_REQUEST_SENDING)
+    if (run->request.half == HL_REQUEST_SENDING)
         stop_sending(run);
     resume_source(run);
 }
@@ -245,7 +245,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         on_data(run, (struct hl_str){event->p, event->n});
         break;
     case HL_STREAM_DRAINED:
-        run->is_unsent = false;
+        run->request.is_unsent = false;
         drop_grown_page(run);
         resume_source(run);
         break;
@@ -254,8 +254,8 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
         break;
     case HL_STREAM_EOF:
     case HL_STREAM_FAILED:
-        if (run->upstream->calls > 0 && !run->has_answer_begun)
-            hl_upstream_distrust(run->upstream);
+        if (run->app.upstream->calls > 0 && !run->response.has_begun)
+            hl_upstream_distrust(run->app.upstream);
         if (send_again(run, is_still_unsent(run)))
             break;
         if (is_vanished(run, event))
@@ -272,7 +272,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
  * (HOOKLINE_BODY_TIMEOUT, or the run's when the body comes from the disk). */
 static bool is_app_waiting(const struct hl_run *run)
 {
-    return run->request == HL_REQUEST_SENDING && !is_blocked(run) &&
+    return run->request.half == HL_REQUEST_SENDING && !is_blocked(run) &&
            !(run->client && run->client->owes_continue);
 }
 
@@ -284,16 +284,16 @@ static void on_timer(struct hl_timer *timer)
         hl_respond_end(run, true); /* the app has ended its side, the caller says nothing */
     } else if (hl_run_stream_holds_head(run)) {
         hl_respond_stop_holding(run);
-    } else if (run->response == HL_RESPONSE_HEAD && is_app_waiting(run)) {
+    } else if (run->response.half == HL_RESPONSE_HEAD && is_app_waiting(run)) {
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
-    } else if (run->response == HL_RESPONSE_HEAD) {
+    } else if (run->response.half == HL_RESPONSE_HEAD) {
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_SILENT));
-    } else if (run->response == HL_RESPONSE_BODY && run->is_event_stream) {
+    } else if (run->response.half == HL_RESPONSE_BODY && run->response.is_event_stream) {
         hl_respond_beat(run);
-    } else if (run->response == HL_RESPONSE_BODY && !run->upstream->stream.is_reading) {
+    } else if (run->response.half == HL_RESPONSE_BODY && !run->app.upstream->stream.is_reading) {
         hl_timer_arm(/* it is we who pause */
             run->runs->wheel, &run->timer, run->runs->config->app_idle_timeout_ms);
-    } else if (run->response == HL_RESPONSE_BODY) {
+    } else if (run->response.half == HL_RESPONSE_BODY) {
         hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_PAUSED));
     }
 }
@@ -302,9 +302,10 @@ static void on_timer(struct hl_timer *timer)
 
 static bool is_blocked(const struct hl_run *run)
 {
-    if (run->request == HL_REQUEST_HELD)
+    if (run->request.half == HL_REQUEST_HELD)
         return run->stage != HL_STAGE_GATHERING;
-    return run->request == HL_REQUEST_SENDING && hl_stream_is_blocked(&run->upstream->stream);
+    return run->request.half == HL_REQUEST_SENDING &&
+           hl_stream_is_blocked(&run->app.upstream->stream);
 }
 
 /* The app stopped reading; its answer may be on the way (RFC 9112 9.5 and 9.6). */
@@ -317,7 +318,7 @@ static void stop_sending(struct hl_run *run)
 static enum hl_err write_chunk(struct hl_run *run, struct hl_str data)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_stream *to = &run->upstream->stream;
+    struct hl_stream *to = &run->app.upstream->stream;
     HL_ASSERT(data.n + HL_CHUNK_HEAD_MAX + 2 <= runs->scratch_cap);
     size_t n = hl_chunk_head_write(runs->scratch, data.n);
     memcpy(runs->scratch + n, data.p, data.n);
@@ -336,23 +337,23 @@ static void await_head(struct hl_run *run)
 static void on_body(void *owner, struct hl_str data)
 {
     struct hl_run *run = owner;
-    if (run->request == HL_REQUEST_BROKEN || data.n == 0)
+    if (run->request.half == HL_REQUEST_BROKEN || data.n == 0)
         return;
     if (run->stage == HL_STAGE_GATHERING) {
         hl_admission_add(run, data);
         return;
     }
-    struct hl_stream *to = &run->upstream->stream;
-    enum hl_err err = !hl_run_is_tunnel(run) && run->request_framing == HL_FRAMING_CHUNKED
+    struct hl_stream *to = &run->app.upstream->stream;
+    enum hl_err err = !hl_run_is_tunnel(run) && run->request.framing == HL_FRAMING_CHUNKED
                           ? write_chunk(run, data)
                           : hl_stream_write(to, data.p, data.n);
-    if (err != HL_OK && run->response == HL_RESPONSE_TUNNEL_HALF)
+    if (err != HL_OK && run->response.half == HL_RESPONSE_TUNNEL_HALF)
         hl_respond_end(run, false);
     else if (err != HL_OK)
         stop_sending(run);
-    else if (run->response == HL_RESPONSE_HEAD)
+    else if (run->response.half == HL_RESPONSE_HEAD)
         await_head(run);
-    else if (run->response == HL_RESPONSE_TUNNEL_HALF)
+    else if (run->response.half == HL_RESPONSE_TUNNEL_HALF)
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->body_timeout_ms);
 }
 
@@ -360,31 +361,31 @@ static void on_body_end(void *owner, struct hl_str trailer)
 {
     struct hl_run *run = owner;
     if (hl_run_is_tunnel(run)) {
-        if (run->request != HL_REQUEST_BROKEN)
+        if (run->request.half != HL_REQUEST_BROKEN)
             hl_progress_request(run, HL_REQUEST_SENT);
-        hl_stream_shutdown(&run->upstream->stream);
-        if (run->response == HL_RESPONSE_TUNNEL_HALF)
+        hl_stream_shutdown(&run->app.upstream->stream);
+        if (run->response.half == HL_RESPONSE_TUNNEL_HALF)
             hl_respond_end(run, true);
         return;
     }
-    run->has_whole_request = true;
+    run->request.is_whole = true;
     if (run->stage == HL_STAGE_GATHERING) {
         hl_admission_add_end(run, trailer);
         return;
     }
-    if (run->request != HL_REQUEST_SENDING)
+    if (run->request.half != HL_REQUEST_SENDING)
         return;
-    struct hl_stream *to = &run->upstream->stream;
+    struct hl_stream *to = &run->app.upstream->stream;
     enum hl_err err = HL_OK;
-    if (run->request_framing == HL_FRAMING_CHUNKED)
+    if (run->request.framing == HL_FRAMING_CHUNKED)
         err = hl_stream_write2(to, HL_STR("0\r\n"), trailer);
-    if (err == HL_OK && run->request_framing == HL_FRAMING_CHUNKED)
+    if (err == HL_OK && run->request.framing == HL_FRAMING_CHUNKED)
         err = hl_stream_write(to, "\r\n", 2);
     if (err == HL_OK)
         hl_progress_request(run, HL_REQUEST_SENT);
     else
         stop_sending(run);
-    if (run->response == HL_RESPONSE_HEAD)
+    if (run->response.half == HL_RESPONSE_HEAD)
         await_head(run);
 }
 
@@ -410,7 +411,7 @@ static void on_caller_gone(void *owner)
         return;
     bool is_kept = run->terms.keeps_stream && hl_run_stream_goes_on(run);
     bool someone_waits =
-        (run->has_webhook || is_kept) && run->has_whole_request && !hl_run_is_tunnel(run);
+        (run->store.has_webhook || is_kept) && run->request.is_whole && !hl_run_is_tunnel(run);
     if (someone_waits && is_kept)
         hl_time_limit_leave(run, run->runs->config->response_grace_period_ms);
     if (someone_waits)
@@ -427,7 +428,7 @@ static void on_caller_drained(void *owner)
 static bool needs_caller(void *owner)
 {
     const struct hl_run *run = owner;
-    return !run->has_webhook && !(run->terms.keeps_stream && hl_run_stream_goes_on(run));
+    return !run->store.has_webhook && !(run->terms.keeps_stream && hl_run_stream_goes_on(run));
 }
 
 const struct hl_taker hl_forward_taker = {.is_blocked = is_source_blocked,

@@ -10,54 +10,47 @@
 
 #define GATHER_MAX (256 * 1024)
 
-static bool reserve(struct hl_run *run, size_t n)
+static bool reserve(struct hl_page *page, struct hl_pages *pages, size_t n)
 {
-    struct hl_runs *runs = run->runs;
-    size_t cap = run->page_cap;
-    if (run->page_n + n <= cap)
+    struct hl_page larger = *page;
+    if (page->n + n <= page->cap)
         return true;
-    while (cap < run->page_n + n)
-        cap *= 2;
-    char *page = hl_pages_get(&runs->pages, cap);
-    if (!page)
+    while (larger.cap < page->n + n)
+        larger.cap *= 2;
+    larger.p = hl_pages_get(pages, larger.cap);
+    if (!larger.p)
         return false;
-    memcpy(page, run->page, run->page_n);
-    hl_pages_put(&runs->pages, run->page, run->page_cap);
-    run->page = page;
-    run->page_cap = cap;
-    run->is_page_grown = true;
+    memcpy(larger.p, page->p, page->n);
+    larger.is_grown = true;
+    hl_page_drop(page, pages);
+    *page = larger;
     return true;
-}
-
-static void append(struct hl_run *run, struct hl_str bytes)
-{
-    if (bytes.n)
-        memcpy(run->page + run->page_n, bytes.p, bytes.n);
-    run->page_n += bytes.n;
 }
 
 bool hl_gather_add(struct hl_run *run, struct hl_str data)
 {
-    bool is_chunked = run->request_framing == HL_FRAMING_CHUNKED;
-    if (!reserve(run, data.n + HL_CHUNK_HEAD_MAX + 2))
+    struct hl_page *page = &run->request.page;
+    bool is_chunked = run->request.framing == HL_FRAMING_CHUNKED;
+    if (!reserve(page, &run->runs->pages, data.n + HL_CHUNK_HEAD_MAX + 2))
         return false;
     if (is_chunked)
-        run->page_n += hl_chunk_head_write(run->page + run->page_n, data.n);
-    append(run, data);
+        page->n += hl_chunk_head_write(page->p + page->n, data.n);
+    hl_page_append(page, data);
     if (is_chunked)
-        append(run, HL_STR("\r\n"));
+        hl_page_append(page, HL_STR("\r\n"));
     return true;
 }
 
 bool hl_gather_add_end(struct hl_run *run, struct hl_str trailer)
 {
-    if (run->request_framing != HL_FRAMING_CHUNKED)
+    struct hl_page *page = &run->request.page;
+    if (run->request.framing != HL_FRAMING_CHUNKED)
         return true;
-    if (!reserve(run, trailer.n + 5))
+    if (!reserve(page, &run->runs->pages, trailer.n + 5))
         return false;
-    append(run, HL_STR("0\r\n"));
-    append(run, trailer);
-    append(run, HL_STR("\r\n"));
+    hl_page_append(page, HL_STR("0\r\n"));
+    hl_page_append(page, trailer);
+    hl_page_append(page, HL_STR("\r\n"));
     return true;
 }
 

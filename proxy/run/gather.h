@@ -12,7 +12,7 @@ struct hl_str;
  * app: the body comes before the slot. */
 static inline bool hl_gather_is_needed(const struct hl_run *run)
 {
-    return run->runs->config->app_concurrency > 0 && run->client && !run->has_whole_request;
+    return run->runs->config->app_concurrency > 0 && run->client && !run->request.is_whole;
 }
 
 /* What came stands behind the head in the run's page, framed for the app. False: out of memory. */

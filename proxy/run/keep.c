@@ -31,13 +31,13 @@ static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field
 /* A synchronous run may be recorded for a stream that is not kept after all. */
 static bool is_wanted(const struct hl_run *run)
 {
-    return hl_run_is_async(run) || run->has_webhook || hl_run_stream_adds_ids(run);
+    return hl_run_is_async(run) || run->store.has_webhook || hl_run_stream_adds_ids(run);
 }
 
 /* Without memory for a spool the response is there, and not kept: that is not one without a body. */
 static void note_unkept(struct hl_run *run, enum hl_err why)
 {
-    struct hl_outcome *o = &run->finish->outcome;
+    struct hl_outcome *o = &run->store.finish->outcome;
     o->body = (struct hl_body){.where = HL_BODY_UNKEPT};
     o->encoding = HL_ENCODING_NONE;
     hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
@@ -52,7 +52,7 @@ void hl_keep_begin(
 {
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
-    struct hl_outcome *outcome = &run->finish->outcome;
+    struct hl_outcome *outcome = &run->store.finish->outcome;
     keep_field(outcome->content_type, type);
     keep_field(outcome->content_encoding, coding);
     outcome->http_status = head->status;
@@ -91,7 +91,7 @@ static void describe_body(struct hl_outcome *o, const struct hl_body_check *chec
 void hl_keep_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
 {
     struct hl_run *run = owner;
-    struct hl_outcome *o = &run->finish->outcome;
+    struct hl_outcome *o = &run->store.finish->outcome;
     run->spool = NULL;
     o->body = *body;
     if (body->where == HL_BODY_DROPPED || body->where == HL_BODY_UNKEPT)

@@ -2,9 +2,13 @@
 #ifndef HL_RUN_PAGES_H
 #define HL_RUN_PAGES_H
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "base/slab.h"
+#include "base/str.h"
 
 #define HL_PAGE_SIZE 4096
 
@@ -35,6 +39,39 @@ static inline void hl_pages_put(struct hl_pages *pages, char *page, size_t n)
         hl_slab_put(&pages->slab, page);
     else
         free(page);
+}
+
+/* The head of a request, and the first bytes of its body. */
+struct hl_page {
+    char *p; /* NULL: it has gone */
+    size_t n, cap;
+    size_t deadline_at; /* where X-Run-Deadline's digits stand; 0: nowhere */
+    bool is_grown;      /* by GATHERING: it goes when it is sent */
+};
+
+/* An empty one with room for n bytes. False: out of memory. */
+HL_MUST_CHECK static inline bool hl_page_make(
+    struct hl_page *page, struct hl_pages *pages, size_t n)
+{
+    page->cap = n > HL_PAGE_SIZE ? n : HL_PAGE_SIZE;
+    page->p = hl_pages_get(pages, page->cap);
+    return page->p != NULL;
+}
+
+/* There is room. */
+static inline void hl_page_append(struct hl_page *page, struct hl_str bytes)
+{
+    if (bytes.n)
+        memcpy(page->p + page->n, bytes.p, bytes.n);
+    page->n += bytes.n;
+}
+
+/* Harmless when it has gone. */
+static inline void hl_page_drop(struct hl_page *page, struct hl_pages *pages)
+{
+    if (page->p)
+        hl_pages_put(pages, page->p, page->cap);
+    page->p = NULL;
 }
 
 #endif

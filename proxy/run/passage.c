@@ -45,7 +45,7 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
 static bool add_named(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
 {
     struct hl_runs *runs = run->runs;
-    bool is_chunked = run->response_out == HL_FRAMING_CHUNKED;
+    bool is_chunked = run->response.framing == HL_FRAMING_CHUNKED;
     size_t frame = is_chunked ? HL_CHUNK_HEAD_MAX + 2 : 0;
     while (data.n > 0 && run->client) {
         if (pass->out_n + frame + NAMED_ROOM_LEAST > runs->scratch_cap && !flush_out(run, pass))
@@ -69,7 +69,7 @@ static bool add_named(struct hl_run *run, struct hl_passage *pass, struct hl_str
 /* Without a byte order mark, which is none behind a heartbeat. */
 static struct hl_str without_mark(struct hl_run *run, struct hl_str data)
 {
-    size_t n = hl_sse_is_before_first_byte(&run->sse) ? hl_sse_mark_n(data) : 0;
+    size_t n = hl_sse_is_before_first_byte(&run->response.sse) ? hl_sse_mark_n(data) : 0;
     if (n > 0 && hl_run_stream_adds_ids(run))
         hl_event_ids_pass(&run->stream->ids, (struct hl_str){data.p, n});
     return (struct hl_str){data.p + n, data.n - n};
@@ -78,16 +78,16 @@ static struct hl_str without_mark(struct hl_run *run, struct hl_str data)
 bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str data)
 {
     struct hl_runs *runs = run->runs;
-    bool re_framed = run->response_out == HL_FRAMING_CHUNKED;
+    bool re_framed = run->response.framing == HL_FRAMING_CHUNKED;
     if (pass->view_count == HL_PASSAGE_VIEWS || pass->direct.n ||
         pass->out_n + data.n + HL_CHUNK_HEAD_MAX + 2 > runs->scratch_cap)
         if (!hl_passage_flush(run, pass))
             return false;
     pass->views[pass->view_count++] = data;
     struct hl_str whole = data;
-    data = run->beat_first ? without_mark(run, whole) : whole;
-    if (run->beats)
-        hl_sse_scan(&run->sse, whole.p, whole.n);
+    data = run->response.beats == HL_BEATS_FIRST ? without_mark(run, whole) : whole;
+    if (run->response.beats)
+        hl_sse_scan(&run->response.sse, whole.p, whole.n);
     if (hl_run_stream_adds_ids(run)) {
         hl_journal_expect(run->stream->journal, whole.n);
         return add_named(run, pass, data);
@@ -113,7 +113,7 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
 bool hl_passage_add_end(struct hl_run *run, struct hl_passage *pass, struct hl_str trailer)
 {
     struct hl_runs *runs = run->runs;
-    if (run->response_out != HL_FRAMING_CHUNKED || !run->client)
+    if (run->response.framing != HL_FRAMING_CHUNKED || !run->client)
         return true;
     if (pass->direct.n || pass->out_n + trailer.n + 5 > runs->scratch_cap)
         if (!hl_passage_flush(run, pass))

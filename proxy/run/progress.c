@@ -77,18 +77,18 @@ void hl_progress_stage(struct hl_run *run, enum hl_run_stage to)
 
 void hl_progress_request(struct hl_run *run, enum hl_request_half to)
 {
-    if (check(run, "request", request_moves, request_texts, run->request, to))
-        run->request = to;
+    if (check(run, "request", request_moves, request_texts, run->request.half, to))
+        run->request.half = to;
 }
 
 void hl_progress_response(struct hl_run *run, enum hl_response_half to)
 {
-    if (check(run, "response", response_moves, response_texts, run->response, to))
-        run->response = to;
+    if (check(run, "response", response_moves, response_texts, run->response.half, to))
+        run->response.half = to;
 }
 
 void hl_progress_record(struct hl_run *run, enum hl_run_record to)
 {
-    if (check(run, "record", record_moves, record_texts, run->record, to))
-        run->record = to;
+    if (check(run, "record", record_moves, record_texts, run->store.record, to))
+        run->store.record = to;
 }

@@ -110,7 +110,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->mode = plan->is_websocket ? HL_RECENT_WEBSOCKET : HL_RECENT_SYNC;
     r->priority = plan->terms.priority;
     r->http_status = 0;
-    r->created_ms = run->started_ms;
+    r->created_ms = run->times.started_ms;
     r->finished_ms = 0;
     r->queued_ms = 0;
     r->request_size = head->framing == HL_FRAMING_CHUNKED  ? HL_RECENT_UNKNOWN
@@ -157,12 +157,12 @@ void hl_recent_admit(struct hl_run *run, int64_t queued_ms)
 /* What the run itself knows, while it goes on or at its end. */
 static void note_answer(struct hl_recent_run *r, const struct hl_run *run)
 {
-    r->http_status = run->status;
-    if (run->status != 0)
-        r->response_size = run->response_size;
-    if (run->status == 101)
+    r->http_status = run->response.status;
+    if (run->response.status != 0)
+        r->response_size = run->response.size;
+    if (run->response.status == 101)
         r->mode = HL_RECENT_WEBSOCKET;
-    else if (run->is_event_stream)
+    else if (run->response.is_event_stream)
         r->mode = HL_RECENT_STREAM;
     else
         r->mode = HL_RECENT_SYNC;

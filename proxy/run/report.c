@@ -42,14 +42,14 @@ void hl_report_send(struct hl_store *store, struct hl_finish *f)
 void hl_report_end(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_finish *f = run->finish;
-    run->finish = NULL;
+    struct hl_finish *f = run->store.finish;
+    run->store.finish = NULL;
     hl_progress_record(run, HL_RECORD_FINISHING);
     f->m.msg.type = HL_STORE_FINISH;
     f->m.reply_to = runs->box;
     f->m.from = run->name;
     f->run_id = run->id;
-    f->epoch = run->epoch;
+    f->epoch = hl_run_epoch(run);
     HL_CRASH_POINT(FINISH_READY);
     /* What the app said last may not be in the log yet. */
     if (f->outcome.state == HL_RUN_FAILURE && runs->service->failures && !runs->is_cut)
@@ -77,7 +77,7 @@ static void log_unrecorded(struct hl_run *run, enum hl_err rc)
         return;
     HL_LOG(ERROR, "a run's end is not recorded", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", hl_err_text(rc)));
-    if ((rc == HL_ERR_NOT_FOUND || rc == HL_ERR_INVALID) && run->has_webhook)
+    if ((rc == HL_ERR_NOT_FOUND || rc == HL_ERR_INVALID) && run->store.has_webhook)
         hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
 }
 
@@ -89,7 +89,7 @@ void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
     if (run && hl_report_may_pass(rc) && !runs->is_cut) {
         HL_LOG(ERROR, "a run's end cannot be recorded yet", HL_LOG_ID("run_id", &finish->run_id),
             HL_LOG_TEXT("error", hl_err_text(rc)));
-        run->finish = finish;
+        run->store.finish = finish;
         hl_progress_record(run, HL_RECORD_AGAIN);
         run->timer.on_fire = on_finish_again;
         hl_timer_arm(runs->wheel, &run->timer, FINISH_AGAIN_MS);
@@ -111,27 +111,27 @@ void hl_report_on_finish(struct hl_runs *runs, struct hl_finish *finish)
 /* A stream that was to be kept goes on unkept. */
 static void lose_record(struct hl_run *run, const char *why)
 {
-    if (run->has_webhook) {
+    if (run->store.has_webhook) {
         hl_counter_add(&run->runs->metrics->webhooks_lost, 1);
         HL_LOG(ERROR, "a webhook is lost: its run cannot be recorded",
             HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("error", why));
     }
-    run->has_webhook = false;
+    run->store.has_webhook = false;
     hl_progress_record(run, HL_RECORD_NONE);
-    hl_finish_free(run->finish);
-    run->finish = NULL;
+    hl_finish_free(run->store.finish);
+    run->store.finish = NULL;
 }
 
 void hl_report_begin(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    struct hl_accept *a = run->accept;
-    run->accept = NULL;
+    struct hl_accept *a = run->store.accept;
+    run->store.accept = NULL;
     if (run->terms.keeps_stream)
         hl_run_stream_announce(run, a);
-    run->finish = calloc(1, sizeof(*run->finish));
+    run->store.finish = calloc(1, sizeof(*run->store.finish));
     run->name = hl_slot_add(runs->slots, run);
-    if (!run->finish || run->name.generation == 0) {
+    if (!run->store.finish || run->name.generation == 0) {
         hl_accept_free(a);
         lose_record(run, hl_err_text(HL_ERR_NOMEM));
         return;
@@ -156,7 +156,7 @@ static void refuse_record(struct hl_run *run, const struct hl_accept *accept)
 {
     HL_LOG(ERROR, "a synchronous run with a webhook or a kept stream cannot be recorded",
         HL_LOG_ID("run_id", &accept->run_id), HL_LOG_TEXT("error", hl_err_text(accept->m.rc)));
-    if (run && run->record == HL_RECORD_OPEN && !run->has_webhook)
+    if (run && run->store.record == HL_RECORD_OPEN && !run->store.has_webhook)
         lose_record(run, hl_err_text(accept->m.rc));
 }
 

@@ -18,7 +18,7 @@ void hl_report_begin(struct hl_run *run);
 /* The store's answer. Takes it; returns the run whose answer has waited for that, or NULL. */
 struct hl_run *hl_report_on_record(struct hl_runs *runs, struct hl_accept *accept);
 
-/* `run->finish` is complete: goes to the store. */
+/* `run->store.finish` is complete: goes to the store. */
 void hl_report_end(struct hl_run *run);
 /* It does: with what is in the log about it, if it failed. Takes the message. Any thread. */
 void hl_report_send(struct hl_store *store, struct hl_finish *f);

@@ -54,11 +54,11 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     struct hl_client *c = run->client;
     if (head->status == 103 && hl_run_stream_take_progress(run, head))
         return true;
-    if (!c || run->caller_minor == 0)
+    if (!c || run->caller.minor == 0)
         return true;
     if (head->status == 100)
         c->owes_continue = false;
-    struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller_minor};
+    struct hl_response_edit edit = {.run_id = &run->id, .caller_minor = run->caller.minor};
     struct hl_runs *runs = run->runs;
     size_t n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
     if (n > 0 &&
@@ -73,8 +73,18 @@ static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_
 {
     if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE ||
         hl_run_stream_adds_ids(run))
-        return run->caller_minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
+        return run->caller.minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
     return head->framing;
+}
+
+/* A comment is put where the caller's framing has room for it, and the bytes are no code. */
+static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_head *head)
+{
+    enum hl_framing framing = run->response.framing;
+    bool may = run->response.is_event_stream && run->runs->config->sse_heartbeat_ms > 0 &&
+               (framing == HL_FRAMING_CHUNKED || framing == HL_FRAMING_UNTIL_CLOSE) &&
+               !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    return may ? HL_BEATS_ALLOWED : HL_BEATS_NONE;
 }
 
 /* The final head: everything about the response is decided here. */
@@ -84,16 +94,16 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     struct hl_client *c = run->client;
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
     HL_CRASH_POINT(CALL_ANSWERED);
-    run->status = head->status;
-    run->response_size = head->framing == HL_FRAMING_LENGTH || head->framing == HL_FRAMING_NONE
-                             ? run->messages.left
+    run->response.status = head->status;
+    run->response.size = head->framing == HL_FRAMING_LENGTH || head->framing == HL_FRAMING_NONE
+                             ? run->response.messages.left
                              : HL_RECENT_UNKNOWN;
-    run->app_keeps_connection = head->is_persistent;
-    hl_upstream_note_head(run->upstream, head);
-    run->is_event_stream = type && hl_is_event_stream(type->value);
+    run->response.keeps_connection = head->is_persistent;
+    hl_upstream_note_head(run->app.upstream, head);
+    run->response.is_event_stream = type && hl_is_event_stream(type->value);
     bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
-    run->response_out = choose_framing(run, head);
-    if (run->record == HL_RECORD_OPEN) {
+    run->response.framing = choose_framing(run, head);
+    if (run->store.record == HL_RECORD_OPEN) {
         hl_keep_begin(run, head, &spool_events);
         hl_again_note(run, head);
     }
@@ -101,36 +111,31 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return false;
     }
-    if (run->page && run->request != HL_REQUEST_HELD) {
-        hl_pages_put(&runs->pages, run->page, run->page_cap);
-        run->page = NULL;
-    }
-    run->beats =
-        run->is_event_stream && runs->config->sse_heartbeat_ms > 0 &&
-        (run->response_out == HL_FRAMING_CHUNKED || run->response_out == HL_FRAMING_UNTIL_CLOSE) &&
-        !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
-    hl_sse_init(&run->sse);
+    if (run->request.half != HL_REQUEST_HELD)
+        hl_page_drop(&run->request.page, &runs->pages);
+    run->response.beats = find_beats(run, head);
+    hl_sse_init(&run->response.sse);
     if (c) {
         c->status = head->status;
-        if (run->is_event_stream)
+        if (run->response.is_event_stream)
             c->mode = HL_MODE_STREAM;
-        if (run->response_out == HL_FRAMING_UNTIL_CLOSE)
+        if (run->response.framing == HL_FRAMING_UNTIL_CLOSE)
             c->must_close = true;
         struct hl_response_edit edit = {
             .run_id = &run->id,
             .date = hl_date_now(runs->date),
-            .caller_minor = run->caller_minor,
+            .caller_minor = run->caller.minor,
             .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
-            .is_head_request = run->method == HL_METHOD_HEAD,
-            .is_event_stream = run->is_event_stream,
-            .preference_applied = run->preference_applied,
-            .is_unkept = !is_kept && (run->terms.asks_keep ||
-                                         (run->terms.keeps_stream && run->is_event_stream)),
-            .selects_own = run->offers_own_protocol,
+            .is_head_request = run->request.method == HL_METHOD_HEAD,
+            .is_event_stream = run->response.is_event_stream,
+            .preference_applied = run->caller.is_preference_applied,
+            .is_unkept = !is_kept && (run->terms.asks_keep || (run->terms.keeps_stream &&
+                                                                  run->response.is_event_stream)),
+            .selects_own = run->caller.offers_hookline,
             .cors = c->cors,
-            .framing = run->response_out,
+            .framing = run->response.framing,
             .content_length = head->content_length,
-            .wants_trailers = run->response_out == HL_FRAMING_CHUNKED,
+            .wants_trailers = run->response.framing == HL_FRAMING_CHUNKED,
         };
         c->must_close = c->must_close || edit.closes;
         pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
@@ -146,8 +151,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
 /* The answer goes on after the loop turn of its head. */
 static void note_first_byte(struct hl_run *run)
 {
-    if (run->first_us == 0)
-        run->first_us = hl_clock_mono_us();
+    if (run->times.first_us == 0)
+        run->times.first_us = hl_clock_mono_us();
 }
 
 static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
@@ -162,7 +167,7 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
     if (!hl_passage_flush(run, pass) || !run->client)
         return false;
     hl_client_become_tunnel(run->client);
-    if (run->response == HL_RESPONSE_TUNNEL && run->runs->ends_tunnels)
+    if (run->response.half == HL_RESPONSE_TUNNEL && run->runs->ends_tunnels)
         hl_respond_close_tunnel(run);
     return !hl_run_has_ended(run);
 }
@@ -170,8 +175,8 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 /* It is read again when the store has answered; the app waits. */
 static void hold_head(struct hl_run *run)
 {
-    hl_message_next(&run->messages);
-    hl_stream_pause(&run->upstream->stream);
+    hl_message_next(&run->response.messages);
+    hl_stream_pause(&run->app.upstream->stream);
     hl_timer_arm(run->runs->wheel, &run->timer, RECORD_WAIT_MS);
 }
 
@@ -183,12 +188,12 @@ static bool take_heads(
     struct hl_runs *runs = run->runs;
     struct hl_head *head = &runs->head;
     *used = 0;
-    while (run->response == HL_RESPONSE_HEAD) {
+    while (run->response.half == HL_RESPONSE_HEAD) {
         size_t before = *used;
         struct hl_str bytes = {p + before, n - before};
         struct hl_refusal fault;
-        enum hl_message_event event = hl_message_read_response(
-            &run->messages, &bytes, run->method, run->is_websocket, head, &fault);
+        enum hl_message_event event = hl_message_read_response(&run->response.messages, &bytes,
+            run->request.method, run->caller.is_websocket, head, &fault);
         if (event == HL_MESSAGE_FAULT)
             fail_bad_response(run, &fault);
         if (event != HL_MESSAGE_HEAD)
@@ -212,11 +217,11 @@ static bool take_heads(
 static uint64_t stream_wait_ms(const struct hl_run *run)
 {
     const struct hl_config *config = run->runs->config;
-    uint64_t beat_ms = run->beats ? config->sse_heartbeat_ms : 0;
+    uint64_t beat_ms = run->response.beats ? config->sse_heartbeat_ms : 0;
     uint64_t idle_ms = config->stream_idle_timeout_ms;
     if (idle_ms == 0)
         return beat_ms;
-    uint64_t silent_ms = uv_now(run->runs->loop) - run->heard_ms;
+    uint64_t silent_ms = uv_now(run->runs->loop) - run->response.heard_ms;
     uint64_t left_ms = silent_ms < idle_ms ? idle_ms - silent_ms : 1;
     return beat_ms > 0 && beat_ms < left_ms ? beat_ms : left_ms;
 }
@@ -224,7 +229,8 @@ static uint64_t stream_wait_ms(const struct hl_run *run)
 static void arm_idle(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
-    uint64_t ms = run->is_event_stream ? stream_wait_ms(run) : runs->config->app_idle_timeout_ms;
+    uint64_t ms =
+        run->response.is_event_stream ? stream_wait_ms(run) : runs->config->app_idle_timeout_ms;
     if (ms > 0)
         hl_timer_arm(runs->wheel, &run->timer, ms);
     else
@@ -238,8 +244,9 @@ static bool pass_data(struct hl_run *run, struct hl_str data, struct hl_passage 
 {
     if (!hl_passage_add(run, pass, data))
         return false;
-    if (run->messages.left > 0 && run->messages.left + data.n > LONG_RESPONSE && !run->spool)
-        run->upstream->stream.read_size = HL_READ_SIZE_LONG;
+    if (run->response.messages.left > 0 && run->response.messages.left + data.n > LONG_RESPONSE &&
+        !run->spool)
+        run->app.upstream->stream.read_size = HL_READ_SIZE_LONG;
     return true;
 }
 
@@ -247,8 +254,8 @@ static bool pass_data(struct hl_run *run, struct hl_str data, struct hl_passage 
 static enum body_state end_body(struct hl_run *run, struct hl_passage *pass)
 {
     struct hl_str trailer = {NULL, 0};
-    if (run->messages.framing == HL_FRAMING_CHUNKED)
-        trailer = hl_message_trailer(&run->messages);
+    if (run->response.messages.framing == HL_FRAMING_CHUNKED)
+        trailer = hl_message_trailer(&run->response.messages);
     else if (!hl_run_stream_adds_ids(run))
         return BODY_END;
     return hl_passage_add_end(run, pass, trailer) ? BODY_END : BODY_GONE;
@@ -259,7 +266,7 @@ static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struc
     struct hl_str data;
     struct hl_refusal fault;
     for (;;) {
-        switch (hl_message_read_body(&run->messages, bytes, &data, &fault)) {
+        switch (hl_message_read_body(&run->response.messages, bytes, &data, &fault)) {
         case HL_MESSAGE_DATA:
             if (!pass_data(run, data, pass))
                 return BODY_GONE;
@@ -281,14 +288,15 @@ static enum body_state take_body(struct hl_run *run, struct hl_str *bytes, struc
 static void complete(struct hl_run *run, bool has_extra)
 {
     struct hl_client *c = run->client;
-    bool is_reusable = run->app_keeps_connection && run->request == HL_REQUEST_SENT && !has_extra;
-    enum hl_run_state state = run->status < 400 ? HL_RUN_SUCCESS : HL_RUN_FAILURE;
-    enum hl_run_reason reason = run->status < 400 ? HL_REASON_NONE : HL_REASON_APP_ERROR;
+    bool is_reusable =
+        run->response.keeps_connection && run->request.half == HL_REQUEST_SENT && !has_extra;
+    enum hl_run_state state = run->response.status < 400 ? HL_RUN_SUCCESS : HL_RUN_FAILURE;
+    enum hl_run_reason reason = run->response.status < 400 ? HL_REASON_NONE : HL_REASON_APP_ERROR;
     run->client = NULL;
     hl_ending_conclude(run, state, reason, is_reusable);
     if (!c)
         return;
-    c->ended_us = run->ended_us;
+    c->ended_us = run->times.ended_us;
     hl_client_call_done(c, true);
 }
 
@@ -298,17 +306,17 @@ static void pause_if_blocked(struct hl_run *run)
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
     bool spool_lags = run->spool && hl_tee_lags(run);
     if (caller_lags || spool_lags)
-        hl_stream_pause(&run->upstream->stream);
+        hl_stream_pause(&run->app.upstream->stream);
 }
 
 void hl_respond_resume(struct hl_run *run)
 {
-    if (!run->upstream || hl_run_has_ended(run) || hl_run_stream_holds_head(run))
+    if (!run->app.upstream || hl_run_has_ended(run) || hl_run_stream_holds_head(run))
         return;
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
     bool spool_lags = run->spool && hl_tee_lags(run);
     if (!caller_lags && !spool_lags)
-        hl_stream_resume(&run->upstream->stream);
+        hl_stream_resume(&run->app.upstream->stream);
 }
 
 static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_passage *pass)
@@ -330,7 +338,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         return;
     }
     note_first_byte(run);
-    run->heard_ms = uv_now(run->runs->loop);
+    run->response.heard_ms = uv_now(run->runs->loop);
     arm_idle(run);
     pause_if_blocked(run);
 }
@@ -351,13 +359,13 @@ static size_t respond(struct hl_run *run, const char *p, size_t n)
     struct hl_passage pass;
     hl_passage_init(&pass);
     size_t used = 0;
-    if (run->response == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass)) {
-        if (run->response != HL_RESPONSE_HEAD)
+    if (run->response.half == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass)) {
+        if (run->response.half != HL_RESPONSE_HEAD)
             return 0;
         pause_if_blocked(run); /* 1xx without end to a caller that reads none */
         return n - used;
     }
-    if (run->status != 101) {
+    if (run->response.status != 101) {
         pass_body(run, p + used, n - used, &pass);
         return 0;
     }
@@ -372,15 +380,15 @@ static void respond_held(struct hl_run *run, struct hl_buf *held)
     size_t rest = respond(run, held->p, held->n);
     hl_buf_drop(held, held->n - rest);
     if (rest > 0)
-        run->held = *held;
+        run->response.held = *held;
     else
         hl_buf_fini(held);
 }
 
 void hl_respond_take_held(struct hl_run *run)
 {
-    struct hl_buf held = run->held;
-    hl_buf_init(&run->held, 0);
+    struct hl_buf held = run->response.held;
+    hl_buf_init(&run->response.held, 0);
     respond_held(run, &held);
     hl_respond_resume(run);
 }
@@ -395,9 +403,9 @@ void hl_respond_stop_holding(struct hl_run *run)
 
 void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
 {
-    run->has_answer_begun = true;
-    struct hl_buf held = run->held;
-    hl_buf_init(&run->held, 0);
+    run->response.has_begun = true;
+    struct hl_buf held = run->response.held;
+    hl_buf_init(&run->response.held, 0);
     enum hl_err err = HL_OK;
     if (held.n > 0) {
         err = hl_buf_append(&held, p, n);
@@ -408,7 +416,7 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
     } else {
         size_t rest = respond(run, p, n);
         if (rest > 0)
-            err = hl_buf_append(&run->held, p + n - rest, rest);
+            err = hl_buf_append(&run->response.held, p + n - rest, rest);
     }
     if (err != HL_OK)
         fail_bad_response(run, hl_refusal(HL_REFUSAL_NO_MEMORY));
@@ -420,8 +428,8 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
-    bool goes_on =
-        is_clean && c && run->request == HL_REQUEST_SENDING && run->response == HL_RESPONSE_TUNNEL;
+    bool goes_on = is_clean && c && run->request.half == HL_REQUEST_SENDING &&
+                   run->response.half == HL_RESPONSE_TUNNEL;
     hl_progress_response(run, HL_RESPONSE_TUNNEL_HALF);
     if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
         hl_stream_shutdown(&c->stream);
@@ -433,14 +441,14 @@ static void end_tunnel(struct hl_run *run, bool is_clean)
     hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, false);
     if (c) {
         c->must_close = true;
-        c->ended_us = run->ended_us;
+        c->ended_us = run->times.ended_us;
         hl_client_call_done(c, is_clean);
     }
 }
 
 void hl_respond_close_tunnel(struct hl_run *run)
 {
-    if (run->request != HL_REQUEST_BROKEN)
+    if (run->request.half != HL_REQUEST_BROKEN)
         hl_progress_request(run, HL_REQUEST_SENT);
     end_tunnel(run, true);
 }
@@ -451,8 +459,8 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
         end_tunnel(run, is_clean);
         return;
     }
-    bool is_end = is_clean && run->response == HL_RESPONSE_BODY &&
-                  run->messages.framing == HL_FRAMING_UNTIL_CLOSE;
+    bool is_end = is_clean && run->response.half == HL_RESPONSE_BODY &&
+                  run->response.messages.framing == HL_FRAMING_UNTIL_CLOSE;
     if (is_end) {
         struct hl_passage pass;
         hl_passage_init(&pass);
@@ -462,8 +470,8 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
         return;
     }
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET,
-        hl_refusal(run->response == HL_RESPONSE_HEAD ? HL_REFUSAL_APP_CLOSED
-                                                     : HL_REFUSAL_APP_CLOSED_INSIDE));
+        hl_refusal(run->response.half == HL_RESPONSE_HEAD ? HL_REFUSAL_APP_CLOSED
+                                                          : HL_REFUSAL_APP_CLOSED_INSIDE));
 }
 
 /* ---- heartbeat ---- */
@@ -472,9 +480,9 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
 static bool is_stream_silent(struct hl_run *run)
 {
     uint64_t idle_ms = run->runs->config->stream_idle_timeout_ms, now = uv_now(run->runs->loop);
-    if (!run->upstream->stream.is_reading)
-        run->heard_ms = now;
-    return idle_ms > 0 && now - run->heard_ms >= idle_ms;
+    if (!run->app.upstream->stream.is_reading)
+        run->response.heard_ms = now;
+    return idle_ms > 0 && now - run->response.heard_ms >= idle_ms;
 }
 
 void hl_respond_beat(struct hl_run *run)
@@ -488,12 +496,13 @@ void hl_respond_beat(struct hl_run *run)
         return;
     }
     arm_idle(run);
-    if (!c || !run->beats || hl_stream_is_blocked(&c->stream) ||
-        !hl_sse_is_between_events(&run->sse))
+    if (!c || !run->response.beats || hl_stream_is_blocked(&c->stream) ||
+        !hl_sse_is_between_events(&run->response.sse))
         return;
     hl_access_add(c, plain.n);
-    run->beat_first |= hl_sse_is_before_first_byte(&run->sse);
-    struct hl_str beat = run->response_out == HL_FRAMING_CHUNKED ? chunk : plain;
+    if (hl_sse_is_before_first_byte(&run->response.sse))
+        run->response.beats = HL_BEATS_FIRST;
+    struct hl_str beat = run->response.framing == HL_FRAMING_CHUNKED ? chunk : plain;
     if (hl_client_write2(c, beat, (struct hl_str){NULL, 0}) == HL_OK)
         pause_if_blocked(run);
 }

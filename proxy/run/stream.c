@@ -25,7 +25,7 @@ void hl_run_stream_begin(struct hl_run *run, uint64_t before)
 {
     struct hl_journals *all = run->runs->service->journals;
     struct hl_run_stream *s = calloc(1, sizeof(*s));
-    uint32_t attempt = run->claimed ? run->claimed->attempt : 1;
+    uint32_t attempt = run->store.claimed ? run->store.claimed->attempt : 1;
     if (s)
         s->journal = hl_journals_open(all, &run->id, attempt, before);
     if (!s || !s->journal) {
@@ -67,7 +67,7 @@ void hl_run_stream_head(struct hl_run *run, bool is_kept)
     else
         hl_journal_begin_other(s->journal);
     s->is_kept = is_kept;
-    s->is_counted = is_kept && !hl_run_is_async(run) && !run->has_webhook;
+    s->is_counted = is_kept && !hl_run_is_async(run) && !run->store.has_webhook;
 }
 
 void hl_run_stream_set_spool(struct hl_run *run)
@@ -154,14 +154,14 @@ void hl_run_stream_note(struct hl_run *run)
 
 bool hl_run_stream_goes_on(const struct hl_run *run)
 {
-    if (run->status == 0)
+    if (run->response.status == 0)
         return run->terms.keeps_stream;
     return run->stream && run->stream->is_kept && run->spool && hl_spool_keeps(run->spool);
 }
 
 bool hl_run_stream_is_for_nobody(const struct hl_run *run)
 {
-    return !run->client && !hl_run_is_async(run) && !run->has_webhook &&
+    return !run->client && !hl_run_is_async(run) && !run->store.has_webhook &&
            !hl_run_stream_goes_on(run);
 }
 

@@ -36,10 +36,10 @@ static bool has_share(const struct hl_run *run)
 /* What was prepared for the store is not wanted. */
 static void forget_record(struct hl_run *run)
 {
-    if (run->record != HL_RECORD_DUE || run->has_webhook)
+    if (run->store.record != HL_RECORD_DUE || run->store.has_webhook)
         return;
-    hl_accept_free(run->accept);
-    run->accept = NULL;
+    hl_accept_free(run->store.accept);
+    run->store.accept = NULL;
     hl_progress_record(run, HL_RECORD_NONE);
 }
 
@@ -51,7 +51,7 @@ bool hl_stream_choice_waits(struct hl_run *run, const struct hl_head *head)
         hl_run_stream_begin(run, 0);
     if (!run->stream)
         return false;
-    if (run->record == HL_RECORD_DUE)
+    if (run->store.record == HL_RECORD_DUE)
         hl_report_begin(run);
     run->stream->holds_head = run->stream->record == HL_STREAM_TOLD;
     return run->stream->holds_head;
@@ -61,7 +61,7 @@ static bool keep_sync(struct hl_run *run)
 {
     if (!run->stream)
         return false;
-    if (run->record == HL_RECORD_OPEN)
+    if (run->store.record == HL_RECORD_OPEN)
         return run->stream->record == HL_STREAM_RECORDED && has_share(run);
     hl_run_stream_close(run, false);
     return false;

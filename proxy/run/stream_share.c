@@ -119,8 +119,8 @@ static struct hl_keep_stream *make_part(const struct hl_stream_share *s, size_t 
         return NULL;
     hl_buf_init(&part->bytes, 0);
     part->run_id = run->id;
-    part->epoch = run->epoch;
-    part->attempt = run->claimed ? run->claimed->attempt : 1;
+    part->epoch = hl_run_epoch(run);
+    part->attempt = run->store.claimed ? run->store.claimed->attempt : 1;
     part->at = s->at;
     if (hl_buf_reserve(&part->bytes, room) == HL_OK)
         return part;
@@ -200,7 +200,7 @@ static void say(struct hl_stream_share *s)
     if (!said)
         return;
     said->run_id = s->run->id;
-    said->epoch = s->run->epoch;
+    said->epoch = hl_run_epoch(s->run);
     if (!hl_journal_get_progress(journal_of(s), said->json) ||
         !post(s, HL_STORE_SAY_PROGRESS, &said->m)) {
         free(said);

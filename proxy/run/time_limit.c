@@ -43,7 +43,7 @@ void hl_time_limit_arm(struct hl_run *run)
 void hl_time_limit_leave(struct hl_run *run, uint64_t ms)
 {
     struct hl_runs *runs = run->runs;
-    uint64_t spent_ms = (hl_clock_mono_us() - run->started_us) / 1000;
+    uint64_t spent_ms = (hl_clock_mono_us() - run->times.started_us) / 1000;
     uint64_t left_ms = spent_ms < ms ? ms - spent_ms : 1;
     bool is_sooner = run->deadline.on_fire == on_late && hl_timer_is_armed(&run->deadline) &&
                      run->deadline.deadline <= uv_now(runs->loop) + left_ms;
@@ -60,5 +60,6 @@ void hl_time_limit_write(struct hl_run *run)
     if (!hl_timer_is_armed(&run->deadline))
         return;
     int64_t left_ms = (int64_t)(run->deadline.deadline - uv_now(run->runs->loop));
-    hl_edit_set_deadline(run->page + run->deadline_at, hl_clock_wall_ms() + left_ms);
+    hl_edit_set_deadline(
+        run->request.page.p + run->request.page.deadline_at, hl_clock_wall_ms() + left_ms);
 }

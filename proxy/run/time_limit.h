@@ -26,7 +26,7 @@ static inline void hl_time_limit_begin(struct hl_run *run)
 /* The page is about to be sent: X-Run-Deadline says until when. */
 static inline void hl_time_limit_tell(struct hl_run *run)
 {
-    if (run->deadline_at > 0)
+    if (run->request.page.deadline_at > 0)
         hl_time_limit_write(run);
 }
 

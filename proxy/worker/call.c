@@ -139,7 +139,7 @@ static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *
 static struct hl_str make_traceparent(const struct hl_run *run, char out[56])
 {
     const struct hl_id *id = &run->id;
-    struct hl_id span = hl_id_next(run->runs->ids, run->started_ms);
+    struct hl_id span = hl_id_next(run->runs->ids, run->times.started_ms);
     char hex[2 * sizeof(span.b)]; /* of all of it: sixteen bytes at once cost less than eight */
     hl_hex_write(hex, span.b, sizeof(span.b));
     memcpy(out, "00-", 3);
@@ -174,18 +174,18 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .is_stored = plan->is_async,
         .framing = head->framing,
         .content_length = head->content_length,
-        .deadline_at = plan->terms.timeout_ms > 0 && !plan->is_async ? &run->deadline_at : NULL,
+        .deadline_at =
+            plan->terms.timeout_ms > 0 && !plan->is_async ? &run->request.page.deadline_at : NULL,
     };
     size_t lines = 0;
     for (size_t i = 0; i < head->field_count; i++)
         lines += head->fields[i].line.n;
     size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + PAGE_SLACK;
-    run->page_cap = need > HL_PAGE_SIZE ? need : HL_PAGE_SIZE;
-    run->page = hl_pages_get(&w->runs.pages, run->page_cap);
-    if (!run->page)
+    struct hl_page *page = &run->request.page;
+    if (!hl_page_make(page, &w->runs.pages, need))
         return false;
-    run->page_n = hl_edit_request(run->page, run->page_cap, head, &edit);
-    return run->page_n > 0;
+    page->n = hl_edit_request(page->p, page->cap, head, &edit);
+    return page->n > 0;
 }
 
 /* What the store is told of the run; NULL: out of memory. */
@@ -197,12 +197,13 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
     const struct hl_str secret = plan->webhook_url.n > 0 ? plan->webhook_secret : HL_STR("");
     struct hl_accept tmpl = {
         .run_id = run->id,
-        .created_ms = run->started_ms,
+        .created_ms = run->times.started_ms,
         .project = plan->project,
         .app = plan->app,
         .method = head->method,
         .target = plan->target,
-        .head = plan->is_async ? (struct hl_str){run->page, run->page_n} : HL_STR(""),
+        .head =
+            plan->is_async ? (struct hl_str){run->request.page.p, run->request.page.n} : HL_STR(""),
         .webhook_url = plan->webhook_url,
         .webhook_secret = secret,
         .traceparent = traceparent.n || !trace ? traceparent : trace->value,
@@ -226,18 +227,18 @@ static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str r
     if (c->messages.framing != HL_FRAMING_LENGTH)
         return 0;
     size_t n = rest.n < c->messages.left ? rest.n : (size_t)c->messages.left;
-    size_t room = run->page_cap - run->page_n;
+    struct hl_page *page = &run->request.page;
+    size_t room = page->cap - page->n;
     if (n > room)
         return 0;
-    memcpy(run->page + run->page_n, rest.p, n);
-    run->page_n += n;
+    hl_page_append(page, (struct hl_str){rest.p, n});
     hl_message_pass_over(&c->messages, n);
     c->body_seen += n;
     if (n > 0)
         c->owes_continue = false;
     if (c->messages.left == 0) {
         c->body_done = true;
-        run->has_whole_request = true;
+        run->request.is_whole = true;
     }
     return n;
 }
@@ -260,22 +261,22 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     struct hl_str traceparent = has_trace ? (struct hl_str){NULL, 0} : make_traceparent(run, made);
     c->mode = plan->is_async ? HL_MODE_ASYNC : HL_MODE_SYNC;
     run->is_pass = plan->kind == HL_PLAN_PASS;
-    run->method = c->method;
-    run->caller_minor = c->minor;
-    run->is_websocket = plan->is_websocket;
-    run->offers_own_protocol = plan->is_websocket && hl_subprotocol_offers_own(head);
-    run->preference_applied = plan->prefers_async && plan->is_async;
-    run->request_framing = c->messages.framing;
-    run->has_webhook = plan->webhook_url.n > 0;
+    run->request.method = c->method;
+    run->caller.minor = c->minor;
+    run->caller.is_websocket = plan->is_websocket;
+    run->caller.offers_hookline = plan->is_websocket && hl_subprotocol_offers_own(head);
+    run->caller.is_preference_applied = plan->prefers_async && plan->is_async;
+    run->request.framing = c->messages.framing;
+    run->store.has_webhook = plan->webhook_url.n > 0;
     run->terms = plan->terms;
-    run->slot_wait.priority = plan->terms.priority;
-    run->slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
-    run->has_whole_request = c->body_done;
+    run->app.slot_wait.priority = plan->terms.priority;
+    run->app.slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
+    run->request.is_whole = c->body_done;
     if (w->allowance.quota)
         run->allowance = w->allowance;
-    bool is_told = plan->is_async || run->has_webhook || plan->terms.keeps_stream;
+    bool is_told = plan->is_async || run->store.has_webhook || plan->terms.keeps_stream;
     if (!write_page(run, c, head, plan, traceparent) ||
-        (is_told && !(run->accept = make_accept(run, w, head, plan, traceparent)))) {
+        (is_told && !(run->store.accept = make_accept(run, w, head, plan, traceparent)))) {
         hl_allowance_undo(&run->allowance);
         refuse(c, &run->id, hl_refusal(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);

@@ -137,9 +137,9 @@ bool app_is_left(int i)
 
 void run_set_page(struct hl_run *run, const char *text, enum hl_framing framing)
 {
-    run->page = hl_pages_get(&runs.pages, run->page_cap = HL_PAGE_SIZE);
-    memcpy(run->page, text, run->page_n = strlen(text));
-    run->request_framing = framing;
+    cr_assert(hl_page_make(&run->request.page, &runs.pages, 1));
+    hl_page_append(&run->request.page, hl_str_from(text));
+    run->request.framing = framing;
 }
 
 struct hl_run *app_call(int *caller)
@@ -162,8 +162,8 @@ struct hl_run *app_call_with_body(int *caller, const char *lines, enum hl_framin
     UNTIL(taker.heads == heads + 1);
     struct hl_run *run = run_new();
     run->client = taker.client;
-    run->caller_minor = 1;
-    run->method = HL_METHOD_POST;
+    run->caller.minor = 1;
+    run->request.method = HL_METHOD_POST;
     hl_counter_add(&metrics.calls_in_flight, 1);
     run_set_page(run, text, framing);
     hl_client_give_to(run->client, &hl_forward_taker, run);

@@ -111,17 +111,17 @@ struct hl_run *run_called(int *caller)
     UNTIL(taker.heads == heads + 1);
     struct hl_run *run = run_new();
     run->client = taker.client;
-    run->caller_minor = taker.client->minor;
-    run->method = HL_METHOD_GET;
-    run->has_whole_request = true;
+    run->caller.minor = taker.client->minor;
+    run->request.method = HL_METHOD_GET;
+    run->request.is_whole = true;
     hl_counter_add(&metrics.calls_in_flight, 1);
     return run;
 }
 
 void run_record(struct hl_run *run)
 {
-    run->has_webhook = true;
-    run->finish = calloc(1, sizeof(*run->finish));
+    run->store.has_webhook = true;
+    run->store.finish = calloc(1, sizeof(*run->store.finish));
     run->name = hl_slot_add(&slots, run);
     hl_progress_record(run, HL_RECORD_OPEN);
 }

@@ -38,8 +38,8 @@ static void call(const char *request)
     UNTIL(taker.heads == heads + 1);
     run = run_new();
     run->client = taker.client;
-    run->accept = calloc(1, sizeof(*run->accept));
-    run->accept->run_id = run->id;
+    run->store.accept = calloc(1, sizeof(*run->store.accept));
+    run->store.accept->run_id = run->id;
     taker.client = NULL;
     hl_progress_record(run, HL_RECORD_DUE);
     hl_counter_add(&metrics.calls_in_flight, 1);
@@ -90,7 +90,7 @@ static void assert_refused(const char *line)
 Test(acceptance, answers_202_when_the_store_has_the_run_and_not_before)
 {
     call_with_body();
-    cr_assert_eq(run->record, HL_RECORD_ACCEPTING);
+    cr_assert_eq(run->store.record, HL_RECORD_ACCEPTING);
     loop_turns(5);
     cr_assert_str_eq(caller_hear(caller), "");
     char id[HL_ID_TEXT + 1] = "", body[64];
@@ -144,7 +144,7 @@ Test(acceptance, names_the_earlier_run_of_a_key)
 Test(acceptance, says_that_a_preference_was_followed)
 {
     call_with_body();
-    run->preference_applied = true;
+    run->caller.is_preference_applied = true;
     answer(HL_OK);
     cr_assert(strstr(heard(), "\r\nPreference-Applied: respond-async\r\n"));
 }

@@ -189,7 +189,7 @@ Test(dispatch, holds_a_slot_of_the_app_before_it_gives_credit)
     assert_credit(1);
     cr_assert_eq(fake_store.count, 0, "there is one slot");
     claim(1);
-    cr_assert(find(1)->has_slot);
+    cr_assert(find(1)->app.has_slot);
     hl_ending_abandon(find(1));
     cr_assert_eq(fake_store.count, 1, "the next one has it");
     assert_credit(1);
@@ -339,11 +339,11 @@ Test(dispatch, makes_a_run_without_a_caller_of_a_claim)
     struct hl_run *run = find(1);
     cr_assert(hl_run_is_async(run));
     cr_assert_null(run->client);
-    cr_assert_eq(run->record, HL_RECORD_OPEN);
-    cr_assert_eq(run->method, HL_METHOD_POST);
+    cr_assert_eq(run->store.record, HL_RECORD_OPEN);
+    cr_assert_eq(run->request.method, HL_METHOD_POST);
     cr_assert_eq(hl_counter_get(&metrics.runs_in_flight), 1);
     const char *head = "POST /run HTTP/1.1\r\nHost: h\r\nX-Run-Attempt: 1\r\nX-Run-Deadline: ";
-    cr_assert_eq(strncmp(run->page, head, strlen(head)), 0);
+    cr_assert_eq(strncmp(run->request.page.p, head, strlen(head)), 0);
 }
 
 Test(dispatch, ends_a_claimed_run_that_is_cancelled)

@@ -58,7 +58,7 @@ static struct hl_outcome take_outcome(void)
 static void give_head(const char *text)
 {
     cr_assert_eq(hl_client_write2(run->client, hl_str_from(text), HL_STR("")), HL_OK);
-    run->status = run->client->status = 200;
+    run->response.status = run->client->status = 200;
     hl_progress_response(run, HL_RESPONSE_BODY);
 }
 
@@ -92,19 +92,20 @@ static void assert_measured(const struct hl_histogram *h, uint64_t count, uint64
 Test(ending, counts_a_run_that_waited_for_nothing_and_had_its_answer_at_once)
 {
     run->client = NULL;
-    run->status = 200;
+    run->response.status = 200;
     hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
     assert_measured(&metrics.queue_wait[HL_MODE_SYNC], 1, 0);
-    assert_measured(&metrics.first_byte[HL_MODE_SYNC], 1, run->ended_us - run->started_us);
+    assert_measured(
+        &metrics.first_byte[HL_MODE_SYNC], 1, run->times.ended_us - run->times.started_us);
 }
 
 Test(ending, counts_how_long_a_run_waited_and_when_its_answer_began)
 {
     run->client = NULL;
-    run->status = 200;
-    run->is_event_stream = true;
-    run->queued_us = 5000;
-    run->first_us = run->started_us + 7000;
+    run->response.status = 200;
+    run->response.is_event_stream = true;
+    run->times.queued_us = 5000;
+    run->times.first_us = run->times.started_us + 7000;
     hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
     assert_measured(&metrics.queue_wait[HL_MODE_STREAM], 1, 5000);
     assert_measured(&metrics.first_byte[HL_MODE_STREAM], 1, 7000);
@@ -112,10 +113,11 @@ Test(ending, counts_how_long_a_run_waited_and_when_its_answer_began)
 
 Test(ending, counts_the_wait_of_a_run_that_waited_until_its_end_and_no_answer)
 {
-    run->queued_us = 5000;
-    run->waits_us = run->started_us;
+    run->times.queued_us = 5000;
+    run->times.waits_us = run->times.started_us;
     fail(HL_REASON_UPSTREAM_UNREACHABLE, HL_REFUSAL_APP_BUSY);
-    assert_measured(&metrics.queue_wait[HL_MODE_SYNC], 1, 5000 + run->ended_us - run->started_us);
+    assert_measured(
+        &metrics.queue_wait[HL_MODE_SYNC], 1, 5000 + run->times.ended_us - run->times.started_us);
     assert_measured(&metrics.first_byte[HL_MODE_SYNC], 0, 0);
 }
 
@@ -132,14 +134,14 @@ Test(ending, tells_the_store_of_a_run_that_it_knows)
 {
     run_record(run);
     run->client = NULL;
-    run->status = 503;
+    run->response.status = 503;
     hl_ending_conclude(run, HL_RUN_FAILURE, HL_REASON_APP_ERROR, true);
-    cr_assert_eq(run->record, HL_RECORD_FINISHING);
+    cr_assert_eq(run->store.record, HL_RECORD_FINISHING);
     cr_assert_eq(run_count(), 1, "it is there until the store has answered");
     struct hl_outcome o = take_outcome();
     cr_assert(o.state == HL_RUN_FAILURE && o.reason == HL_REASON_APP_ERROR);
     cr_assert_eq(o.http_status, 503);
-    cr_assert_geq(o.finished_ms, run->started_ms);
+    cr_assert_geq(o.finished_ms, run->times.started_ms);
 }
 
 static void on_nothing(void *owner)
@@ -166,7 +168,7 @@ Test(ending, waits_for_the_copy_before_it_tells_the_store)
     run->client = NULL;
     run->spool = hl_spool_new(&runs.spools, 1000, false, false, &events, run);
     hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
-    cr_assert_eq(run->record, HL_RECORD_KEEPING);
+    cr_assert_eq(run->store.record, HL_RECORD_KEEPING);
     UNTIL(is_kept);
     cr_assert_eq(fake_store.count, 0, "who keeps it says so");
 }
@@ -231,11 +233,11 @@ Test(ending, gives_its_slot_to_the_next)
     struct hl_limiter *limiter = &runs.service->limiter;
     hl_limiter_init(limiter, 1, 10, runs.service->seats, 1);
     cr_assert(hl_limiter_try(&runs.seat, HL_LIMITER_CALLER));
-    run->has_slot = true;
+    run->app.has_slot = true;
     run->client = NULL;
     hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, true);
     cr_assert_eq(limiter->in_use, 0);
-    cr_assert_not(run->has_slot);
+    cr_assert_not(run->app.has_slot);
     hl_ending_leave_slot(run); /* harmless */
     cr_assert_eq(limiter->in_use, 0);
 }
@@ -245,13 +247,13 @@ Test(ending, leaves_the_queue_for_a_slot)
     struct hl_limiter *limiter = &runs.service->limiter;
     hl_limiter_init(limiter, 1, 10, runs.service->seats, 1);
     cr_assert(hl_limiter_try(&runs.seat, HL_LIMITER_CALLER));
-    hl_limiter_wait_init(&run->slot_wait, on_slot);
-    cr_assert(hl_limiter_queue(&runs.seat, &run->slot_wait, HL_LIMITER_CALLER));
+    hl_limiter_wait_init(&run->app.slot_wait, on_slot);
+    cr_assert(hl_limiter_queue(&runs.seat, &run->app.slot_wait, HL_LIMITER_CALLER));
     hl_progress_stage(run, HL_STAGE_QUEUED);
     hl_counter_add(&metrics.waiting_for_slot, 1);
     fail(HL_REASON_NONE, HL_REFUSAL_APP_QUEUE_FULL);
     cr_assert_eq(hl_counter_get(&metrics.waiting_for_slot), 0);
-    cr_assert_not(hl_list_is_linked(&run->slot_wait.node));
+    cr_assert_not(hl_list_is_linked(&run->app.slot_wait.node));
 }
 
 Test(ending, abandons_a_run_without_a_word)

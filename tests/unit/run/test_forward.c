@@ -57,10 +57,10 @@ Test(forward, sends_the_head_and_then_the_body_as_it_comes)
     app_await(app, "Content-Length: 5\r\n\r\n");
     caller_say(caller, "he");
     app_await(app, "\r\n\r\nhe");
-    cr_assert_eq(run->request, HL_REQUEST_SENDING);
+    cr_assert_eq(run->request.half, HL_REQUEST_SENDING);
     caller_say(caller, "llo");
     app_await(app, "\r\n\r\nhello");
-    UNTIL(run->request == HL_REQUEST_SENT);
+    UNTIL(run->request.half == HL_REQUEST_SENT);
     app_say(app, OK);
     caller_await(caller, "\r\n\r\nok");
 }
@@ -81,7 +81,7 @@ Test(forward, takes_nothing_of_a_body_before_the_head_is_sent)
     cr_assert_eq(run->stage, HL_STAGE_CONNECTING);
     cr_assert(hl_forward_taker.is_blocked(run));
     app_accept();
-    UNTIL(run->request == HL_REQUEST_SENDING);
+    UNTIL(run->request.half == HL_REQUEST_SENDING);
     cr_assert_not(hl_forward_taker.is_blocked(run));
 }
 
@@ -102,7 +102,7 @@ static void say_chunk(int app)
 static void fill_app(struct hl_run *run)
 {
     static char piece[65536];
-    while (!hl_stream_is_blocked(&run->upstream->stream)) {
+    while (!hl_stream_is_blocked(&run->app.upstream->stream)) {
         (void)!send(caller, piece, sizeof(piece), MSG_DONTWAIT | MSG_NOSIGNAL);
         loop_turns(1);
     }
@@ -124,8 +124,8 @@ Test(forward, passes_an_early_answer_on_whole_to_a_caller_who_reads_slowly)
     app_await(app, "Content-Length: 1000000000\r\n\r\n");
     fill_app(run);
     app_say(app, "HTTP/1.1 413 Content Too Large\r\nTransfer-Encoding: chunked\r\n\r\n");
-    UNTIL(run->response == HL_RESPONSE_BODY);
-    for (; run->upstream->stream.is_reading; said += CHUNK) {
+    UNTIL(run->response.half == HL_RESPONSE_BODY);
+    for (; run->app.upstream->stream.is_reading; said += CHUNK) {
         say_chunk(app);
         loop_turns(1);
     }
@@ -133,7 +133,7 @@ Test(forward, passes_an_early_answer_on_whole_to_a_caller_who_reads_slowly)
     app_say(app, "0\r\n\r\n");
     UNTIL(app_is_acknowledged(app));
     app_close(app); /* with bytes that it has not read: a reset */
-    UNTIL(run->request == HL_REQUEST_BROKEN);
+    UNTIL(run->request.half == HL_REQUEST_BROKEN);
     cr_assert_eq(run_count(), 1);
     UNTIL_WITH(got += count(caller_hear(caller), 'Q'), got >= said + CHUNK);
     cr_assert_eq(got, said + CHUNK);
@@ -162,8 +162,8 @@ Test(forward, counts_no_connect_for_a_connection_that_came_back)
     app_await(app, APP_GET);
     app_stop();
     struct hl_run *waiting = app_call(&other);
-    UNTIL(
-        !hl_upstream_wait_is_connecting(&waiting->wait) && hl_timer_is_armed(&waiting->wait.timer));
+    UNTIL(!hl_upstream_wait_is_connecting(&waiting->app.wait) &&
+          hl_timer_is_armed(&waiting->app.wait.timer));
     app_say(app, "HTTP/1.1 204 No Content\r\n\r\n");
     UNTIL(waiting->stage == HL_STAGE_CALLING);
     cr_assert_eq(hl_counter_get(&metrics.upstream_connects), 1);
@@ -195,7 +195,7 @@ Test(forward, sends_a_get_again_when_a_kept_connection_dies)
     app_await(app, GET GET);
     app_close(app);
     app_await(app_accept(), GET);
-    cr_assert_eq(run->repeat, HL_REPEAT_SPENT);
+    cr_assert_eq(run->request.repeat, HL_REPEAT_SPENT);
     cr_assert_eq(hl_counter_get(&metrics.upstream_resent), 1);
 }
 
@@ -203,11 +203,11 @@ Test(forward, never_sends_a_post_again)
 {
     int app = keep_connection();
     struct hl_run *run = run_called(&caller);
-    run->method = HL_METHOD_POST;
+    run->request.method = HL_METHOD_POST;
     run_set_page(run, POST "Content-Length: 0\r\n\r\n", HL_FRAMING_NONE);
     hl_client_give_to(run->client, &hl_forward_taker, run);
     hl_forward_begin(run);
-    UNTIL(run->request == HL_REQUEST_SENT);
+    UNTIL(run->request.half == HL_REQUEST_SENT);
     app_close(app);
     caller_await(caller, "HTTP/1.1 502 ");
     cr_assert_not(app_is_called());
@@ -220,7 +220,7 @@ Test(forward, never_sends_twice_when_an_answer_had_begun)
     struct hl_run *run = call();
     app_await(app, GET GET);
     app_say(app, "HTTP/1.1");
-    UNTIL(run->has_answer_begun);
+    UNTIL(run->response.has_begun);
     app_close(app);
     caller_await(caller, "HTTP/1.1 502 ");
     cr_assert_not(app_is_called());
@@ -232,7 +232,7 @@ Test(forward, fails_a_call_that_the_app_does_not_answer)
 {
     struct hl_run *run = call();
     int app = app_accept();
-    UNTIL(run->request == HL_REQUEST_SENT);
+    UNTIL(run->request.half == HL_REQUEST_SENT);
     fire(run);
     caller_await(caller, "HTTP/1.1 504 ");
     UNTIL(app_is_left(app));
@@ -242,7 +242,7 @@ Test(forward, gives_the_app_time_while_it_waits_for_the_request)
 {
     struct hl_run *run = call_with_body("Content-Length: 5", HL_FRAMING_LENGTH);
     app_accept();
-    UNTIL(run->request == HL_REQUEST_SENDING);
+    UNTIL(run->request.half == HL_REQUEST_SENDING);
     fire(run);
     cr_assert_not(hl_run_has_ended(run));
     cr_assert(hl_timer_is_armed(&run->timer));
@@ -393,7 +393,7 @@ Test(forward, has_the_body_before_it_asks_for_one_of_few_slots)
     caller_say(caller, "he");
     int slow_caller = caller;
     struct hl_run *quick = call();
-    cr_assert(quick->has_slot, "nobody is in its way");
+    cr_assert(quick->app.has_slot, "nobody is in its way");
     int app = app_accept();
     app_await(app, GET);
     cr_assert_not(app_is_called());

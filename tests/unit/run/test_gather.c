@@ -17,31 +17,31 @@ static void begin(void)
 {
     runs_begin();
     run = run_new();
-    run->page = hl_pages_get(&runs.pages, run->page_cap = HL_PAGE_SIZE);
-    memcpy(run->page, HEAD, run->page_n = strlen(HEAD));
+    cr_assert(hl_page_make(&run->request.page, &runs.pages, 1));
+    hl_page_append(&run->request.page, hl_str_from(HEAD));
 }
 
 TestSuite(gather, .init = begin, .fini = runs_end, .timeout = 60);
 
 static void assert_page(const char *text)
 {
-    cr_assert_eq(run->page_n, strlen(text));
-    cr_assert_eq(memcmp(run->page, text, run->page_n), 0);
+    cr_assert_eq(run->request.page.n, strlen(text));
+    cr_assert_eq(memcmp(run->request.page.p, text, run->request.page.n), 0);
 }
 
 Test(gather, stands_behind_the_head_as_it_came)
 {
-    run->request_framing = HL_FRAMING_LENGTH;
+    run->request.framing = HL_FRAMING_LENGTH;
     cr_assert(hl_gather_add(run, HL_STR("abc")));
     cr_assert(hl_gather_add(run, HL_STR("de")));
     cr_assert(hl_gather_add_end(run, HL_STR("")));
     assert_page(HEAD "abcde");
-    cr_assert_not(run->is_page_grown, "it can be sent again");
+    cr_assert_not(run->request.page.is_grown, "it can be sent again");
 }
 
 Test(gather, is_in_chunks_where_it_has_no_length)
 {
-    run->request_framing = HL_FRAMING_CHUNKED;
+    run->request.framing = HL_FRAMING_CHUNKED;
     cr_assert(hl_gather_add(run, HL_STR("0123456789")));
     cr_assert(hl_gather_add_end(run, HL_STR("X-Sum: 1\r\n")));
     assert_page(HEAD "a\r\n0123456789\r\n0\r\nX-Sum: 1\r\n\r\n");
@@ -50,16 +50,16 @@ Test(gather, is_in_chunks_where_it_has_no_length)
 Test(gather, outgrows_its_page_without_losing_a_byte)
 {
     char piece[1000];
-    run->request_framing = HL_FRAMING_LENGTH;
+    run->request.framing = HL_FRAMING_LENGTH;
     for (int i = 0; i < 20; i++) {
         memset(piece, 'a' + i, sizeof(piece));
         cr_assert(hl_gather_add(run, (struct hl_str){piece, sizeof(piece)}));
     }
-    cr_assert(run->is_page_grown);
-    cr_assert_eq(run->page_n, strlen(HEAD) + 20 * sizeof(piece));
-    cr_assert_eq(memcmp(run->page, HEAD, strlen(HEAD)), 0);
+    cr_assert(run->request.page.is_grown);
+    cr_assert_eq(run->request.page.n, strlen(HEAD) + 20 * sizeof(piece));
+    cr_assert_eq(memcmp(run->request.page.p, HEAD, strlen(HEAD)), 0);
     for (int i = 0; i < 20; i++)
-        cr_assert_eq(run->page[strlen(HEAD) + (size_t)i * sizeof(piece)], 'a' + i);
+        cr_assert_eq(run->request.page.p[strlen(HEAD) + (size_t)i * sizeof(piece)], 'a' + i);
     cr_assert_eq(runs.pages.slab.in_use, 0, "the page was given back");
 }
 
@@ -80,9 +80,9 @@ Test(gather, is_needed_only_where_callers_share_few_slots_and_a_body_is_still_to
     cr_assert_not(hl_gather_is_needed(run));
     config.app_concurrency = 1;
     cr_assert(hl_gather_is_needed(run));
-    run->has_whole_request = true;
+    run->request.is_whole = true;
     cr_assert_not(hl_gather_is_needed(run));
-    run->has_whole_request = false;
+    run->request.is_whole = false;
     run->client = NULL;
     cr_assert_not(hl_gather_is_needed(run), "a stored body waits for nobody");
 }

@@ -48,7 +48,7 @@ static void assert_got(const char *text)
 
 Test(passage, is_one_write)
 {
-    run->response_out = HL_FRAMING_LENGTH;
+    run->response.framing = HL_FRAMING_LENGTH;
     add("one ");
     add("two");
     loop_turns(3);
@@ -59,7 +59,7 @@ Test(passage, is_one_write)
 
 Test(passage, frames_each_slice_for_a_caller_of_chunks)
 {
-    run->response_out = HL_FRAMING_CHUNKED;
+    run->response.framing = HL_FRAMING_CHUNKED;
     add("0123456789abcdef");
     add("x");
     cr_assert(hl_passage_add_end(run, &pass, HL_STR("X-T: 1\r\n")));
@@ -69,7 +69,7 @@ Test(passage, frames_each_slice_for_a_caller_of_chunks)
 
 Test(passage, has_no_end_where_the_length_says_it)
 {
-    run->response_out = HL_FRAMING_LENGTH;
+    run->response.framing = HL_FRAMING_LENGTH;
     add("x");
     cr_assert(hl_passage_add_end(run, &pass, HL_STR("X-T: 1\r\n")));
     cr_assert(hl_passage_flush(run, &pass));
@@ -80,7 +80,7 @@ Test(passage, keeps_the_order_of_long_slices_and_short_ones)
 {
     static char text[3 * 20000 + 16];
     size_t n = 0;
-    run->response_out = HL_FRAMING_LENGTH;
+    run->response.framing = HL_FRAMING_LENGTH;
     for (int i = 0; i < 3; i++) {
         memset(text + n, 'a' + i, 20000);
         cr_assert(hl_passage_add(run, &pass, (struct hl_str){text + n, 20000}));
@@ -98,7 +98,7 @@ Test(passage, writes_in_between_when_there_are_too_many_slices)
     char text[3 * HL_PASSAGE_VIEWS];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    run->response_out = HL_FRAMING_LENGTH;
+    run->response.framing = HL_FRAMING_LENGTH;
     for (size_t i = 0; i < sizeof(text) - 1; i++)
         add("x");
     cr_assert(hl_passage_flush(run, &pass));
@@ -141,7 +141,7 @@ static void assert_copy(const char *text)
 Test(passage, shows_the_copy_the_body_without_its_framing)
 {
     run->spool = hl_spool_new(&runs.spools, UINT64_MAX, true, false, &events, run);
-    run->response_out = HL_FRAMING_CHUNKED;
+    run->response.framing = HL_FRAMING_CHUNKED;
     add("abc");
     add("def");
     cr_assert(hl_passage_add_end(run, &pass, HL_STR("")));
@@ -153,7 +153,7 @@ Test(passage, shows_the_copy_the_body_without_its_framing)
 Test(passage, goes_to_the_copy_alone_when_the_caller_has_gone)
 {
     run->spool = hl_spool_new(&runs.spools, UINT64_MAX, true, false, &events, run);
-    run->response_out = HL_FRAMING_CHUNKED;
+    run->response.framing = HL_FRAMING_CHUNKED;
     run->client = NULL;
     add("abc");
     cr_assert(hl_passage_add_end(run, &pass, HL_STR("")));
@@ -173,7 +173,7 @@ static void end_run(void *owner)
 Test(passage, says_that_the_run_has_ended_with_its_caller)
 {
     taker.table.caller_gone = end_run;
-    run->response_out = HL_FRAMING_LENGTH;
+    run->response.framing = HL_FRAMING_LENGTH;
     run->spool = hl_spool_new(&runs.spools, UINT64_MAX, true, false, &events, run);
     hl_stream_shutdown(&run->client->stream); /* as if it were reset: writing fails */
     UNTIL(run->client->stream.is_shut);

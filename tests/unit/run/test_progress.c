@@ -28,11 +28,11 @@ Test(progress, lets_a_run_end_from_wherever_it_is)
         cr_assert_eq(run.stage, HL_STAGE_ENDED);
         run.stage = from + 1;
     }
-    for (run.response = HL_RESPONSE_HEAD; run.response < HL_RESPONSE_DONE;) {
-        enum hl_response_half from = run.response;
+    for (run.response.half = HL_RESPONSE_HEAD; run.response.half < HL_RESPONSE_DONE;) {
+        enum hl_response_half from = run.response.half;
         hl_progress_response(&run, HL_RESPONSE_DONE);
-        cr_assert_eq(run.response, HL_RESPONSE_DONE);
-        run.response = from + 1;
+        cr_assert_eq(run.response.half, HL_RESPONSE_DONE);
+        run.response.half = from + 1;
     }
 }
 
@@ -42,16 +42,16 @@ Test(progress, goes_the_way_of_a_webhook_that_the_store_cannot_take_at_once)
         HL_RECORD_FINISHING, HL_RECORD_AGAIN, HL_RECORD_FINISHING};
     for (size_t i = 0; i < HL_ARRAY_LEN(way); i++) {
         hl_progress_record(&run, way[i]);
-        cr_assert_eq(run.record, way[i]);
+        cr_assert_eq(run.store.record, way[i]);
     }
 }
 
 Test(progress, takes_a_move_to_where_it_is_for_none)
 {
     run.stage = HL_STAGE_ENDED;
-    run.request = HL_REQUEST_BROKEN;
-    run.response = HL_RESPONSE_DONE;
-    run.record = HL_RECORD_FINISHING;
+    run.request.half = HL_REQUEST_BROKEN;
+    run.response.half = HL_RESPONSE_DONE;
+    run.store.record = HL_RECORD_FINISHING;
     hl_progress_stage(&run, HL_STAGE_ENDED);
     hl_progress_request(&run, HL_REQUEST_BROKEN);
     hl_progress_response(&run, HL_RESPONSE_DONE);
@@ -99,15 +99,15 @@ ParameterizedTest(struct fault *fault, progress, refuses_what_may_not_follow, .s
         hl_progress_stage(&run, (enum hl_run_stage)fault->to);
         break;
     case REQUEST:
-        run.request = (enum hl_request_half)fault->from;
+        run.request.half = (enum hl_request_half)fault->from;
         hl_progress_request(&run, (enum hl_request_half)fault->to);
         break;
     case RESPONSE:
-        run.response = (enum hl_response_half)fault->from;
+        run.response.half = (enum hl_response_half)fault->from;
         hl_progress_response(&run, (enum hl_response_half)fault->to);
         break;
     case RECORD:
-        run.record = (enum hl_run_record)fault->from;
+        run.store.record = (enum hl_run_record)fault->from;
         hl_progress_record(&run, (enum hl_run_record)fault->to);
         break;
     }

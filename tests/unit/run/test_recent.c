@@ -43,8 +43,8 @@ static struct hl_run *call_numbered(unsigned n, const char *app, const char *tar
         .method = HL_STR("POST"), .framing = HL_FRAMING_LENGTH, .content_length = 7};
     run->runs = &runs;
     run->id.b[15] = (uint8_t)n;
-    run->started_ms = (int64_t)n * 1000;
-    run->response_size = HL_RECENT_UNKNOWN;
+    run->times.started_ms = (int64_t)n * 1000;
+    run->response.size = HL_RECENT_UNKNOWN;
     hl_recent_begin(run, &plan, &head);
     hl_recent_set_owner(run, n, HL_STR("ann"));
     return run;
@@ -57,7 +57,7 @@ static struct hl_run *call(void)
 
 static void finish(struct hl_run *run)
 {
-    run->status = 200;
+    run->response.status = 200;
     hl_recent_end(run, HL_RUN_SUCCESS, HL_REASON_NONE, 5);
 }
 
@@ -127,8 +127,8 @@ Test(recent, knows_a_run_from_its_beginning)
 Test(recent, knows_how_a_run_ended)
 {
     struct hl_run *run = call();
-    run->status = 500;
-    run->response_size = 30;
+    run->response.status = 500;
+    run->response.size = 30;
     hl_recent_end(run, HL_RUN_FAILURE, HL_REASON_APP_ERROR, 250);
     const struct hl_recent_run *r = row(1);
     cr_assert(r->state == HL_RUN_FAILURE && r->reason == HL_REASON_APP_ERROR);
@@ -141,11 +141,11 @@ Test(recent, sees_what_a_run_that_goes_on_has_been_answered)
 {
     struct hl_run *run = call();
     cr_assert_eq(row(1)->mode, HL_RECENT_SYNC);
-    run->status = 200;
-    run->is_event_stream = true;
+    run->response.status = 200;
+    run->response.is_event_stream = true;
     cr_assert_eq(row(1)->mode, HL_RECENT_STREAM);
     cr_assert_eq(row(1)->http_status, 200);
-    run->status = 101;
+    run->response.status = 101;
     cr_assert_eq(row(1)->mode, HL_RECENT_WEBSOCKET);
 }
 

@@ -46,9 +46,9 @@ static struct hl_finish *take_finish(void)
 
 static void owe_record(void)
 {
-    run->has_webhook = true;
-    run->accept = calloc(1, sizeof(*run->accept));
-    run->accept->run_id = run->id;
+    run->store.has_webhook = true;
+    run->store.accept = calloc(1, sizeof(*run->store.accept));
+    run->store.accept->run_id = run->id;
     hl_progress_record(run, HL_RECORD_DUE);
 }
 
@@ -56,9 +56,9 @@ Test(report, tells_the_store_of_a_run_that_begins)
 {
     owe_record();
     hl_report_begin(run);
-    cr_assert_eq(run->record, HL_RECORD_OPEN);
-    cr_assert_null(run->accept);
-    cr_assert_not_null(run->finish);
+    cr_assert_eq(run->store.record, HL_RECORD_OPEN);
+    cr_assert_null(run->store.accept);
+    cr_assert_not_null(run->store.finish);
     struct hl_store_msg *m = fake_store_take(HL_STORE_RECORD);
     cr_assert_eq(m->reply_to, runs.box);
     cr_assert_eq(hl_slot_find(runs.slots, m->from), run);
@@ -72,9 +72,9 @@ Test(report, loses_a_webhook_and_not_its_call_when_the_store_takes_nothing)
     owe_record();
     fake_store.refusal = HL_ERR_UNAVAILABLE;
     hl_report_begin(run);
-    cr_assert_eq(run->record, HL_RECORD_NONE);
-    cr_assert_not(run->has_webhook);
-    cr_assert(!run->accept && !run->finish);
+    cr_assert_eq(run->store.record, HL_RECORD_NONE);
+    cr_assert_not(run->store.has_webhook);
+    cr_assert(!run->store.accept && !run->store.finish);
     cr_assert_not(hl_run_has_ended(run));
     cr_assert_eq(lost(), 1);
     cr_assert_eq(captured_log_count("a webhook is lost", "\"level\":\"error\""), 1);
@@ -85,9 +85,10 @@ Test(report, loses_a_webhook_and_not_its_call_when_the_store_takes_nothing)
 static struct hl_finish *end_run(void)
 {
     run_record(run);
-    run->epoch = 7;
+    run->store.claimed = calloc(1, sizeof(*run->store.claimed));
+    run->store.claimed->epoch = 7;
     hl_report_end(run);
-    cr_assert_eq(run->record, HL_RECORD_FINISHING);
+    cr_assert_eq(run->store.record, HL_RECORD_FINISHING);
     struct hl_finish *f = take_finish();
     cr_assert(hl_id_eq(&f->run_id, &run->id));
     cr_assert_eq(f->epoch, 7);
@@ -110,11 +111,11 @@ Test(report, forgets_a_run_whose_end_is_on_disk)
 Test(report, says_an_end_again_that_the_store_has_no_room_for)
 {
     answer(end_run(), HL_ERR_FULL);
-    cr_assert_eq(run->record, HL_RECORD_AGAIN);
+    cr_assert_eq(run->store.record, HL_RECORD_AGAIN);
     cr_assert_eq(run_count(), 1);
     cr_assert_eq(fake_store.count, 0, "not at once");
     UNTIL(fake_store.count == 1);
-    cr_assert_eq(run->record, HL_RECORD_FINISHING);
+    cr_assert_eq(run->store.record, HL_RECORD_FINISHING);
     answer(take_finish(), HL_OK);
     cr_assert_eq(run_count(), 0);
 }

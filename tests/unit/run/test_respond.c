@@ -68,14 +68,14 @@ Test(respond, passes_interim_heads_on)
 {
     app_say(app, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
     caller_await(caller, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n");
-    cr_assert_eq(run->response, HL_RESPONSE_HEAD);
+    cr_assert_eq(run->response.half, HL_RESPONSE_HEAD);
     app_say(app, "HTTP/1.1 204 No Content\r\n\r\n");
     caller_await(caller, "HTTP/1.1 204 No Content\r\n");
 }
 
 Test(respond, spares_a_caller_of_http_1_0_interim_heads)
 {
-    run->caller_minor = run->client->minor = 0;
+    run->caller.minor = run->client->minor = 0;
     app_say(app, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n");
     const char *text = caller_await(caller, "HTTP/1.1 204 No Content\r\n");
     cr_assert_null(strstr(text, "103"));
@@ -102,7 +102,7 @@ Test(respond, frames_a_body_that_ends_with_the_connection_in_chunks)
 
 Test(respond, ends_such_a_body_for_a_caller_of_http_1_0_with_the_connection)
 {
-    run->caller_minor = run->client->minor = 0;
+    run->caller.minor = run->client->minor = 0;
     app_say(app, "HTTP/1.0 200 OK\r\n\r\nabc");
     cr_assert(strstr(caller_await(caller, "\r\n\r\nabc"), "\r\nConnection: close\r\n"));
     cr_assert_eq(caller_ending(caller), -1);
@@ -163,14 +163,14 @@ Test(respond, reads_no_more_of_the_app_than_the_caller_takes)
     char *piece = calloc(1, n + 1);
     memset(piece, 'x', n);
     app_say(app, "HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
-    UNTIL(run->response == HL_RESPONSE_BODY);
-    while (run->upstream->stream.is_reading) {
+    UNTIL(run->response.half == HL_RESPONSE_BODY);
+    while (run->app.upstream->stream.is_reading) {
         total += app_pour(app, piece, n);
         loop_turns(1);
         cr_assert_lt(total, 64u << 20, "nothing holds it up");
     }
     cr_assert(hl_stream_is_blocked(&run->client->stream));
-    UNTIL_WITH(caller_hear(caller), run->upstream->stream.is_reading);
+    UNTIL_WITH(caller_hear(caller), run->app.upstream->stream.is_reading);
     free(piece);
 }
 
@@ -211,7 +211,7 @@ Test(respond, does_not_beat_where_a_comment_would_break_the_coding)
     app_say(
         app, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: br\r\n\r\nx");
     caller_await(caller, "1\r\nx\r\n");
-    cr_assert_not(run->beats);
+    cr_assert_eq(run->response.beats, HL_BEATS_NONE);
     cr_assert_not(hl_timer_is_armed(&run->timer));
 }
 
@@ -219,7 +219,7 @@ Test(respond, does_not_beat_where_a_comment_would_break_the_coding)
 
 static void begin_tunnel(void)
 {
-    run->is_websocket = true;
+    run->caller.is_websocket = true;
     app_say(app,
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhi");
     caller_await(caller, "\r\n\r\nhi");
@@ -247,7 +247,7 @@ Test(respond, has_left_the_slot_once_the_app_has_ended_its_side_of_a_tunnel)
     cr_assert(hl_limiter_try(&runs.seat, HL_LIMITER_CALLER));
     begin_tunnel();
     app_close(app);
-    UNTIL(run->response == HL_RESPONSE_TUNNEL_HALF);
+    UNTIL(run->response.half == HL_RESPONSE_TUNNEL_HALF);
     cr_assert_eq(runs.service->limiter.in_use, 0);
     cr_assert_eq(run_count(), 1, "its caller may go on");
     caller_end(caller);
@@ -258,13 +258,13 @@ Test(respond, outlives_a_caller_who_ends_a_tunnel_behind_what_the_app_does_not_t
 {
     begin_tunnel();
     caller_say(caller, "yo");
-    UNTIL(run->upstream->stream.written > strlen(APP_GET));
-    hl_stream_pause(&run->upstream->stream);
+    UNTIL(run->app.upstream->stream.written > strlen(APP_GET));
+    hl_stream_pause(&run->app.upstream->stream);
     app_close(app); /* a reset: "yo" was not read */
     caller_say(caller, "more");
     caller_end(caller);
-    UNTIL(run->request == HL_REQUEST_BROKEN && run->client->has_ended);
-    hl_stream_resume(&run->upstream->stream);
+    UNTIL(run->request.half == HL_REQUEST_BROKEN && run->client->has_ended);
+    hl_stream_resume(&run->app.upstream->stream);
     UNTIL(run_count() == 0);
 }
 
@@ -272,11 +272,11 @@ Test(respond, ends_a_tunnel_whose_app_took_not_all_when_it_is_told_to)
 {
     begin_tunnel();
     caller_say(caller, "yo");
-    UNTIL(run->upstream->stream.written > strlen(APP_GET));
-    hl_stream_pause(&run->upstream->stream);
+    UNTIL(run->app.upstream->stream.written > strlen(APP_GET));
+    hl_stream_pause(&run->app.upstream->stream);
     app_close(app);
     caller_say(caller, "more");
-    UNTIL(run->request == HL_REQUEST_BROKEN);
+    UNTIL(run->request.half == HL_REQUEST_BROKEN);
     hl_respond_close_tunnel(run);
     UNTIL(run_count() == 0);
 }

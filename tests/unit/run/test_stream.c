@@ -34,10 +34,10 @@ static struct hl_run *run;
 static void ask_to_keep(void)
 {
     run->terms.keeps_stream = run->terms.asks_keep = true;
-    run->accept = calloc(1, sizeof(*run->accept));
-    run->accept->run_id = run->id;
-    run->accept->project = HL_STR("shop");
-    run->accept->app = HL_STR("mail");
+    run->store.accept = calloc(1, sizeof(*run->store.accept));
+    run->store.accept->run_id = run->id;
+    run->store.accept->project = HL_STR("shop");
+    run->store.accept->app = HL_STR("mail");
     hl_progress_record(run, HL_RECORD_DUE);
 }
 
@@ -202,7 +202,7 @@ Test(run_stream, that_waits_does_so_no_longer_for_what_its_request_still_brings)
     cr_assert_eq(run->timer.deadline, bound);
     caller_say(caller, "llo");
     app_await(app, "\r\n\r\nhello");
-    UNTIL(run->request == HL_REQUEST_SENT);
+    UNTIL(run->request.half == HL_REQUEST_SENT);
     cr_assert_eq(run->timer.deadline, bound);
     answer_record(HL_ERR_IO);
     app_say(app, "0\r\n\r\n");
@@ -230,7 +230,7 @@ static void assert_unkept(const char *text)
     cr_assert(strstr(got, "\r\nX-Run-Kept: false\r\n"), "%s", got);
     cr_assert_eq(fake_store.count, 0);
     cr_assert_null(strstr(got, "id: 1"));
-    UNTIL(!run_count() || run->record == HL_RECORD_NONE);
+    UNTIL(!run_count() || run->store.record == HL_RECORD_NONE);
     cr_assert_eq(journals.map.n, 0);
 }
 
@@ -393,7 +393,7 @@ Test(run_stream, is_cut_when_the_answer_is_none_and_its_caller_has_left)
 Test(run_stream, has_the_grace_period_from_its_start_without_its_caller)
 {
     config.response_grace_period_ms = 400;
-    uint64_t started_us = run->started_us;
+    uint64_t started_us = run->times.started_us;
     begin_stream();
     hl_client_lose(run->client);
     app_say(app, "9\r\ndata: a\n\n\r\n");
@@ -484,7 +484,7 @@ static struct hl_keep_stream *take_part(uint64_t at, const char *bytes)
     struct hl_keep_stream *part =
         HL_CONTAINER_OF(fake_store_take(HL_STORE_KEEP_STREAM), struct hl_keep_stream, m);
     cr_assert(hl_id_eq(&part->run_id, &run->id));
-    cr_assert_eq(part->epoch, run->epoch);
+    cr_assert_eq(part->epoch, hl_run_epoch(run));
     cr_assert_eq(part->at, at);
     cr_assert(hl_str_eq(hl_buf_str(&part->bytes), hl_str_from(bytes)), "%.*s",
         HL_STR_ARG(hl_buf_str(&part->bytes)));
