@@ -4,7 +4,7 @@
  * for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits for the gate, has no
  * slot.
  * Not here: when the gate is open (app/gate.c), how slots are counted (app/limiter.c), the body's page
- * (gather.c). */
+ * (page.c), the caller's silence (client.c: HOOKLINE_BODY_TIMEOUT). */
 #include "run/admission.h"
 
 #include "app/readiness.h"
@@ -13,8 +13,11 @@
 #include "caller/departure.h"
 #include "config/config.h"
 #include "run/ending.h"
-#include "run/gather.h"
+#include "run/run.h"
+#include "run/runs.h"
 #include "run/service.h"
+
+#define GATHER_MAX (256 * 1024)
 
 bool hl_admission_ends_without_caller(struct hl_run *run)
 {
@@ -154,27 +157,39 @@ static void end_for_memory(struct hl_run *run)
     hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal(HL_REFUSAL_NO_MEMORY));
 }
 
+bool hl_admission_has_enough(const struct hl_run *run)
+{
+    return run->client->body_seen >= GATHER_MAX;
+}
+
 void hl_admission_add(struct hl_run *run, struct hl_str data)
 {
-    if (!hl_gather_add(run, data))
+    struct hl_run_request *r = &run->request;
+    if (!hl_page_add_body(&r->page, &run->runs->pages, r->framing, data))
         end_for_memory(run);
-    else if (hl_gather_is_enough(run))
+    else if (hl_admission_has_enough(run))
         ask(run);
 }
 
 void hl_admission_add_end(struct hl_run *run, struct hl_str trailer)
 {
-    if (hl_gather_add_end(run, trailer))
+    struct hl_run_request *r = &run->request;
+    if (hl_page_add_end(&r->page, &run->runs->pages, r->framing, trailer))
         ask(run);
     else
         end_for_memory(run);
+}
+
+bool hl_admission_needs_body(const struct hl_run *run)
+{
+    return run->runs->config->app_concurrency > 0 && run->client && !run->request.is_whole;
 }
 
 void hl_admission_begin(struct hl_run *run)
 {
     if (run->app.has_slot)
         admit(run);
-    else if (hl_gather_is_needed(run))
+    else if (hl_admission_needs_body(run))
         begin_gathering(run);
     else
         ask(run);

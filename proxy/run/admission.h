@@ -14,6 +14,11 @@ struct hl_str;
  * it ends: with 429 or 503, or with its caller. A run that has one already is admitted. Its timer is in use until then. */
 void hl_admission_begin(struct hl_run *run);
 
+/* With HOOKLINE_APP_CONCURRENCY a caller who sends slowly, or nothing, must not keep others from the app: the
+ * body comes before the slot. */
+bool hl_admission_needs_body(const struct hl_run *run);
+/* The rest may come when the app takes it. */
+bool hl_admission_has_enough(const struct hl_run *run);
 /* In GATHERING: what comes of the body, and its end. May admit or end the run. */
 void hl_admission_add(struct hl_run *run, struct hl_str data);
 void hl_admission_add_end(struct hl_run *run, struct hl_str trailer);

@@ -20,7 +20,7 @@
 #include "run/demand.h"
 #include "run/ending.h"
 #include "run/forward.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/report.h"
 #include "run/runs.h"
 #include "run/service.h"

@@ -20,7 +20,7 @@
 #include "http/chunked.h"
 #include "run/admission.h"
 #include "run/ending.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/report.h"
 #include "run/respond.h"
 #include "run/runs.h"

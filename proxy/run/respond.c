@@ -20,7 +20,7 @@
 #include "http/edit.h"
 #include "run/ending.h"
 #include "run/keep.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/passage.h"
 #include "run/recent.h"
 #include "run/runs.h"

@@ -10,7 +10,7 @@
 #include "base/slab.h"
 #include "body/source.h"
 #include "body/spool.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/recent.h"
 #include "run/runs.h"
 #include "run/stream.h"

@@ -16,7 +16,7 @@
 #include "http/sse.h"
 #include "loop/slot.h"
 #include "run/allowance.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/progress.h"
 #include "run/tee.h"
 

@@ -8,7 +8,7 @@
 #include "body/spool.h"
 #include "http/message.h"
 #include "run/call_tally.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/recent.h"
 #include "run/wait_clock.h"
 

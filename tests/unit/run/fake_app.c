@@ -17,7 +17,7 @@
 #include "config/config.h"
 #include "loop_fixture.h"
 #include "run/forward.h"
-#include "run/pages.h"
+#include "run/page.h"
 #include "run/run.h"
 #include "run/runs.h"
 #include "run/runs_fixture.h"

@@ -17,6 +17,7 @@
 
 #include "app/upstream.h"
 #include "fake_app.h"
+#include "run/admission.h"
 #include "run/progress.h"
 #include "run/run.h"
 #include "run/runs.h"
@@ -411,4 +412,30 @@ Test(forward, tells_a_caller_to_send_the_body_that_it_gathers)
     cr_assert_not(app_is_called());
     caller_say(caller, "hello");
     app_await(app_accept(), "\r\n\r\nhello");
+}
+
+Test(forward, asks_for_a_slot_when_256_KiB_of_the_body_are_there)
+{
+    struct hl_run *run = run_new();
+    struct hl_client client = {.body_seen = 256 * 1024 - 1};
+    run->client = &client;
+    cr_assert_not(hl_admission_has_enough(run));
+    client.body_seen++;
+    cr_assert(hl_admission_has_enough(run));
+    run->client = NULL;
+}
+
+Test(forward, gathers_only_where_callers_share_few_slots_and_a_body_is_still_to_come)
+{
+    struct hl_run *run = run_new();
+    struct hl_client client;
+    run->client = &client;
+    cr_assert_not(hl_admission_needs_body(run));
+    config.app_concurrency = 1;
+    cr_assert(hl_admission_needs_body(run));
+    run->request.is_whole = true;
+    cr_assert_not(hl_admission_needs_body(run));
+    run->request.is_whole = false;
+    run->client = NULL;
+    cr_assert_not(hl_admission_needs_body(run), "a stored body waits for nobody");
 }

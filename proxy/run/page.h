@@ -1,6 +1,6 @@
-/* pages.h - room for heads: pages from a slab, larger ones from the heap. One thread's. */
-#ifndef HL_RUN_PAGES_H
-#define HL_RUN_PAGES_H
+/* page.h - a request's head and the first bytes of its body, as they go to the app. One thread's. */
+#ifndef HL_RUN_PAGE_H
+#define HL_RUN_PAGE_H
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,9 +9,11 @@
 #include "base/compiler.h"
 #include "base/slab.h"
 #include "base/str.h"
+#include "http/message.h"
 
 #define HL_PAGE_SIZE 4096
 
+/* Room for them: pages from a slab, larger ones from the heap. */
 struct hl_pages {
     struct hl_slab slab;
 };
@@ -73,5 +75,12 @@ static inline void hl_page_drop(struct hl_page *page, struct hl_pages *pages)
         hl_pages_put(pages, page->p, page->cap);
     page->p = NULL;
 }
+
+/* What came of a body stands behind what there is, framed for the app; the page grows for it. False: out of
+ * memory. */
+HL_MUST_CHECK bool hl_page_add_body(
+    struct hl_page *page, struct hl_pages *pages, enum hl_framing framing, struct hl_str data);
+HL_MUST_CHECK bool hl_page_add_end(
+    struct hl_page *page, struct hl_pages *pages, enum hl_framing framing, struct hl_str trailer);
 
 #endif
