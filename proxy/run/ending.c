@@ -16,7 +16,7 @@
 #include "caller/client.h"
 #include "caller/trouble.h"
 #include "http/problem.h"
-#include "run/again.h"
+#include "run/retry.h"
 #include "run/call_tally.h"
 #include "run/demand.h"
 #include "run/recent.h"
@@ -72,13 +72,13 @@ static void tally_end(
 }
 
 static void count_end(
-    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_again)
+    struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason, bool is_retried)
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
     enum hl_mode mode = run->is_pass ? HL_MODE_OTHER : hl_run_mode(run);
     run->times.ended_us = hl_clock_mono_us();
     uint64_t us = run->times.ended_us - run->times.started_us;
-    if (!is_again)
+    if (!is_retried)
         hl_counter_add(&metrics->runs_finished[mode][state], 1);
     count_waits(run, mode, us);
     tally_end(run, state, reason, (int64_t)(us / 1000));
@@ -169,18 +169,18 @@ void hl_ending_conclude(
     if (hl_run_has_ended(run))
         return;
     uint64_t delay_ms;
-    bool is_again = hl_run_is_async(run) && hl_again_is_due(run, state, reason, &delay_ms);
+    bool is_retried = hl_run_is_async(run) && hl_run_retry_is_due(run, state, reason, &delay_ms);
     hl_progress_stage(run, HL_STAGE_ENDED);
     hl_progress_response(run, HL_RESPONSE_DONE);
-    count_end(run, state, reason, is_again);
+    count_end(run, state, reason, is_retried);
     leave_app(run, is_reusable);
     if (run->store.record != HL_RECORD_OPEN) {
         hl_run_free(run);
         return;
     }
-    if (is_again) {
+    if (is_retried) {
         hl_run_stream_end(run, state, reason, true);
-        hl_again_put_off(run, reason, delay_ms);
+        hl_run_retry_put_off(run, reason, delay_ms);
         return;
     }
     struct hl_outcome *o = &run->store.finish->outcome;

@@ -6,7 +6,7 @@
  * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
 #include "body/spool.h"
 #include "http/date.h"
-#include "run/again.h"
+#include "run/retry.h"
 #include "run/respond.h"
 
 #include <string.h>
@@ -105,7 +105,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->response.framing = choose_framing(run, head);
     if (run->store.record == HL_RECORD_OPEN) {
         hl_keep_begin(run, head, &spool_events);
-        hl_again_note(run, head);
+        hl_run_retry_note(run, head);
     }
     if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);

@@ -1,6 +1,6 @@
-/* again.c - see again.h. A run between two attempts is the store's alone: it holds no slot, no memory here.
+/* retry.c - see retry.h. A run between two attempts is the store's alone: it holds no slot, no memory here.
  * Not here: runs that a stopped process leaves behind (store/). */
-#include "run/again.h"
+#include "run/retry.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 #define MOST_DELAY_MS UINT64_C(300000)
 #define LATEST_MS     (INT64_C(12) * 60 * 60 * 1000) /* after the first attempt's beginning */
 
-uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
+uint64_t hl_run_retry_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
 {
     uint64_t delay_ms = first_ms;
     for (; n > 1 && delay_ms < MOST_DELAY_MS; n--)
@@ -30,7 +30,7 @@ uint64_t hl_again_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
     return delay_ms - spread_ms + random % (spread_ms + 1);
 }
 
-void hl_again_note(struct hl_run *run, const struct hl_head *head)
+void hl_run_retry_note(struct hl_run *run, const struct hl_head *head)
 {
     if (!hl_run_is_async(run) || head->status < HL_RETRY_STATUS_LEAST)
         return;
@@ -40,7 +40,8 @@ void hl_again_note(struct hl_run *run, const struct hl_head *head)
                 hl_retry_after_ms(head->fields[i].value, hl_clock_wall_ms());
 }
 
-static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, uint16_t http_status)
+static bool is_retried_for(
+    const struct hl_retry_on *on, enum hl_run_reason reason, uint16_t http_status)
 {
     switch (reason) {
     case HL_REASON_UPSTREAM_UNREACHABLE:
@@ -62,19 +63,20 @@ static bool is_meant(const struct hl_retry_on *on, enum hl_run_reason reason, ui
     return false;
 }
 
-bool hl_again_is_due(const struct hl_run *run, enum hl_run_state state, enum hl_run_reason reason,
-    uint64_t *delay_ms)
+bool hl_run_retry_is_due(const struct hl_run *run, enum hl_run_state state,
+    enum hl_run_reason reason, uint64_t *delay_ms)
 {
     const struct hl_config *config = run->runs->config;
     const struct hl_claimed *claimed = run->store.claimed;
     if (!claimed || run->store.record != HL_RECORD_OPEN || state != HL_RUN_FAILURE ||
-        config->run_attempts <= 1 || !is_meant(&config->retry_on, reason, run->response.status))
+        config->run_attempts <= 1 ||
+        !is_retried_for(&config->retry_on, reason, run->response.status))
         return false;
     uint32_t most = config->run_attempts, random;
     if (claimed->terms.max_attempts > 0 && claimed->terms.max_attempts < most)
         most = claimed->terms.max_attempts;
     hl_random_fill(&random, sizeof(random));
-    *delay_ms = hl_again_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
+    *delay_ms = hl_run_retry_delay_ms(config->run_retry_delay_ms, claimed->attempt, random);
     if (run->response.retry_after_ms > *delay_ms)
         *delay_ms = run->response.retry_after_ms < MOST_DELAY_MS ? run->response.retry_after_ms
                                                                  : MOST_DELAY_MS;
@@ -87,7 +89,7 @@ static int64_t steady_start_ms(const struct hl_run *run)
     return hl_clock_steady_ms() - (int64_t)((hl_clock_mono_us() - run->times.started_us) / 1000);
 }
 
-void hl_again_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t delay_ms)
+void hl_run_retry_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_t delay_ms)
 {
     struct hl_runs *runs = run->runs;
     struct hl_release *release = hl_release_new(run->store.claimed);
