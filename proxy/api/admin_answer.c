@@ -17,7 +17,7 @@
 #include "auth/credential.h"
 #include "config/config.h"
 #include "config/own_hosts.h"
-#include "http/target.h"
+#include "http/url.h"
 #include "route/description.h"
 
 static void on_checked(struct hl_auth_wait *wait);

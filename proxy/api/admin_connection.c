@@ -12,7 +12,7 @@
 #include <uv/unix.h>
 
 #include "config/config.h"
-#include "http/coding.h"
+#include "http/field_value.h"
 #include "net/listener.h"
 
 #define READ_SIZE (16 * 1024)

@@ -20,7 +20,7 @@
 #include "config/config.h"
 #include "http/body_check.h"
 #include "http/problem.h"
-#include "http/target.h"
+#include "http/url.h"
 #include "net/address.h"
 #include "run/service.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "api/endpoint.h"
-#include "http/etag.h"
+#include "http/field_value.h"
 #include "http/refusal.h"
 
 /* No inline script or style, no frames, no forms that leave the page, no sink for markup. */

@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "config/option.h"
 #include "http/refusal.h"
-#include "http/target.h"
+#include "http/url.h"
 #include "run/service.h"
 #include "store/gauges.h"
 #include "webhook/sender.h"

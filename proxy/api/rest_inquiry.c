@@ -8,7 +8,7 @@
 
 #include "api/rest_response.h"
 #include "api/rest_route.h"
-#include "http/target.h"
+#include "http/url.h"
 
 struct inquiry_call {
     struct hl_rest_call call;

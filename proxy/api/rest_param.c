@@ -8,10 +8,10 @@
 
 #include "api/rest_call.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "config/config.h"
-#include "http/target.h"
 #include "http/prefer.h"
-#include "http/utf8_check.h"
+#include "http/url.h"
 #include "store/destination.h"
 #include "store/question.h"
 

@@ -3,7 +3,7 @@
 #define HL_API_REST_PARAM_H
 
 #include "base/id.h"
-#include "http/event_id.h"
+#include "http/sse.h"
 #include "route/plan.h"
 #include "store/search.h"
 

@@ -22,7 +22,7 @@
 #include "api/rest_run.h"
 #include "api/rest_session.h"
 #include "config/config.h"
-#include "http/target.h"
+#include "http/url.h"
 
 #define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME | HL_REST_RUN_SEARCH)
 #define DELIVERY_FILTERS                                                                           \

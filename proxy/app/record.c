@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 #include "http/json_check.h"
-#include "http/json_string.h"
+#include "http/json_text.h"
 
 #define NAME_MAX_BYTES 64
 #define DIGITS_MAX     18 /* of a number that surely fits */

@@ -16,7 +16,7 @@ static struct hl_str text_of(const json_t *value)
                : (struct hl_str){NULL, 0};
 }
 
-/* What no text of ours can hold stands as NUL (http/json_narrow.h). */
+/* What no text of ours can hold stands as NUL (http/json_text.h). */
 static bool has_nul(struct hl_str text)
 {
     return text.n > 0 && memchr(text.p, '\0', text.n);

@@ -4,10 +4,10 @@
 #include "auth/credential.h"
 
 #include "base/str.h"
+#include "http/browser.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/refusal.h"
-#include "http/subprotocol.h"
 
 /* The scheme in any case, and at least one space (RFC 9110 11.1). */
 static bool is_bearer(struct hl_str value, struct hl_str *token)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/noted_alloc.h"
-#include "http/json_narrow.h"
+#include "http/json_text.h"
 
 static _Thread_local bool lacked_memory;
 

@@ -8,7 +8,7 @@
 #include "base/str.h"
 
 /* What json_loadb gives, but that a number or an escape which jansson has no value for does not void the
- * text (http/json_narrow.h): whoever reads a string minds its length, for it may hold a NUL. `flags`:
+ * text (http/json_text.h): whoever reads a string minds its length, for it may hold a NUL. `flags`:
  * jansson's; JSON_ALLOW_NUL is among them in any case. `error` may be NULL. The caller owns it. */
 json_t *hl_json_load(struct hl_str text, size_t flags, json_error_t *error);
 /* Whether the last one on this thread is NULL for want of memory. */

@@ -3,7 +3,7 @@
 #ifndef HL_BODY_EVENT_SEEK_H
 #define HL_BODY_EVENT_SEEK_H
 
-#include "http/event_id.h"
+#include "http/sse.h"
 
 /* Between two events. */
 struct hl_event_place {

@@ -4,7 +4,7 @@
 #define HL_BODY_FOLLOW_H
 
 #include "body/journals.h"
-#include "http/event_id.h"
+#include "http/sse.h"
 #include "store/record.h"
 
 /* What was granted, and found out, by whoever looked at the request. */

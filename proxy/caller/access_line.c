@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "http/field.h"
 #include "http/head.h"
-#include "http/target.h"
+#include "http/url.h"
 
 /* The comma-separated element at the end of `*list`, which is cut off it. */
 static struct hl_str take_last(struct hl_str *list)

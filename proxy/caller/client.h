@@ -6,7 +6,7 @@
 #include "auth/seat.h"
 #include "base/buf.h"
 #include "caller/metrics.h"
-#include "http/cors.h"
+#include "http/browser.h"
 #include "http/message.h"
 #include "loop/wheel.h"
 #include "net/address.h"

@@ -25,7 +25,7 @@
 #include "cli/socket.h"
 #include "cli/target.h"
 #include "config/config.h"
-#include "http/target.h"
+#include "http/url.h"
 #include "store/store.h"
 
 #define FOR_EVER_MS (UINT64_C(36500) * 24 * 3600 * 1000)

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "http/json_check.h"
-#include "http/json_string.h"
+#include "http/json_text.h"
 
 /* Room for as many words as the text could have, and for their bytes: no escape is shorter than what
  * it stands for. */

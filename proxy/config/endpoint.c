@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "config/choice.h"
-#include "http/authority.h"
+#include "http/url.h"
 
 static bool split_port(struct hl_str text, struct hl_str *host, uint16_t *port)
 {

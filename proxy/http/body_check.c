@@ -5,8 +5,8 @@
 #include "http/body_check.h"
 
 #include "base/str.h"
+#include "base/utf8.h"
 #include "http/byte.h"
-#include "http/utf8_check.h"
 
 void hl_body_check_init(struct hl_body_check *c, bool expects_json)
 {

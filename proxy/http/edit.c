@@ -6,9 +6,9 @@
 #include "http/edit.h"
 
 #include "base/id.h"
+#include "http/browser.h"
 #include "http/byte.h"
 #include "http/prefer.h"
-#include "http/subprotocol.h"
 #include "http/writer.h"
 
 #define BIT(name) (UINT64_C(1) << HL_FIELD_##name)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/cors.h"
+#include "http/browser.h"
 #include "http/head.h"
 
 /* What changes on the way to the app. Slices are borrowed for the call. */

@@ -2,7 +2,7 @@
  * Thread: any; no state, no allocation.
  * Promise: a line that was read is safe to send on as it stands.
  * Not here: where a line begins (llhttp, by http/parser.c), what the fields of a head mean together
- * (http/head.c, http/framing.c, http/hop.c). */
+ * (http/head.c, http/framing.c, http/framing.c). */
 #include "http/field.h"
 
 #include "base/assert.h"

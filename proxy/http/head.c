@@ -2,18 +2,17 @@
  * Thread: any; no state, no allocation.
  * Promise: a head that passed can be framed in one way only, and each of its lines may be sent on
  * as it stands: llhttp and our strict pass over what it has cut agree on all of it. The parts stand
- * in files of their own: parser.c (llhttp), start_line.c, field.c, hop.c (Connection and the like),
+ * in files of their own: parser.c (llhttp), start_line.c, field.c, framing.c (Connection and the like),
  * framing.c.
  * Not here: heads that come in pieces (message.c). */
 #include "http/head.h"
 
-#include "http/authority.h"
 #include "http/byte.h"
 #include "http/framing.h"
-#include "http/hop.h"
 #include "http/parser.h"
 #include "http/refusal.h"
 #include "http/start_line.h"
+#include "http/url.h"
 
 #define MAX_EMPTY_LINES 4 /* before a request line (RFC 9112 2.2) */
 

@@ -3,8 +3,8 @@
  * Promise: the bytes of a text that passed may be embedded in another JSON text as they are. */
 #include "http/json_check.h"
 
+#include "base/utf8.h"
 #include "http/byte.h"
-#include "http/utf8_check.h"
 
 enum {
     STATE_VALUE,       /* a value must come */

@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "base/id.h"
 #include "http/body_check.h"
-#include "http/date.h"
+#include "http/field_value.h"
 #include "http/writer.h"
 
 static const struct {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "http/cors.h"
+#include "http/browser.h"
 #include "http/refusal.h"
 
 struct hl_id;

@@ -4,10 +4,10 @@
  * Not here: what a target means to us (route/plan.c). */
 #include "http/start_line.h"
 
-#include "http/authority.h"
 #include "http/byte.h"
 #include "http/head.h"
 #include "http/refusal.h"
+#include "http/url.h"
 
 static const char *refuse(struct hl_refusal *fault, enum hl_refusal_cause cause)
 {

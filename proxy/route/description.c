@@ -5,7 +5,7 @@
 #include "route/description.h"
 
 #include "base/str.h"
-#include "http/etag.h"
+#include "http/field_value.h"
 #include "http/problem.h"
 
 void hl_description_answer(struct hl_answer *answer, struct hl_str if_none_match)

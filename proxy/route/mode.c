@@ -6,7 +6,6 @@
 #include "config/config.h"
 #include "config/webhook_secret.h"
 #include "http/edit.h"
-#include "http/target.h"
 #include "http/url.h"
 #include "net/guard.h"
 #include "http/prefer.h"

@@ -2,7 +2,7 @@
 #ifndef HL_ROUTE_OWN_PARAM_H
 #define HL_ROUTE_OWN_PARAM_H
 
-#include "http/target.h"
+#include "http/url.h"
 
 struct hl_own_params {
     struct hl_param async, webhook;

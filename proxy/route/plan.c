@@ -12,7 +12,7 @@
 #include "http/byte.h"
 #include "http/field.h"
 #include "http/head.h"
-#include "http/hop.h"
+#include "http/framing.h"
 #include "route/description.h"
 #include "route/mode.h"
 #include "route/own_param.h"

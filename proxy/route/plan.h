@@ -4,7 +4,7 @@
 #define HL_ROUTE_PLAN_H
 
 #include "base/run_terms.h"
-#include "http/cors.h"
+#include "http/browser.h"
 #include "http/refusal.h"
 
 struct hl_config;

@@ -4,7 +4,7 @@
 #define HL_RUN_ALLOWANCE_H
 
 #include "store/quota.h"
-#include "http/rate_limit.h"
+#include "http/field_value.h"
 #include "http/refusal.h"
 
 struct hl_plan;

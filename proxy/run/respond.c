@@ -5,7 +5,7 @@
  * sink pauses the app's connection.
  * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
 #include "body/spool.h"
-#include "http/date.h"
+#include "http/field_value.h"
 #include "run/retry.h"
 #include "run/respond.h"
 

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "config/config.h"
-#include "http/retry_after.h"
+#include "http/field_value.h"
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"

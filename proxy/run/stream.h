@@ -3,7 +3,7 @@
 #ifndef HL_RUN_STREAM_H
 #define HL_RUN_STREAM_H
 
-#include "http/event_id.h"
+#include "http/sse.h"
 #include "run/run.h"
 #include "run/stream_share.h"
 

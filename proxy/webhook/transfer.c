@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "http/retry_after.h"
+#include "http/field_value.h"
 #include "http/url.h"
 #include "net/guard.h"
 #include "webhook/envelope.h"

@@ -2,7 +2,7 @@
 #ifndef HL_WORKER_LAST_EVENT_H
 #define HL_WORKER_LAST_EVENT_H
 
-#include "http/event_id.h"
+#include "http/sse.h"
 
 struct hl_head;
 

@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "http/cors.h"
+#include "http/browser.h"
 #include "store/record.h"
 
 struct hl_refusal;

@@ -7,7 +7,7 @@
 #include "caller/callers.h"
 #include "caller/metrics.h"
 #include "caller/trouble.h"
-#include "http/date.h"
+#include "http/field_value.h"
 #include "loop/thread.h"
 #include "net/stream.h"
 #include "route/plan.h"

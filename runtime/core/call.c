@@ -14,7 +14,7 @@
 #include "core/server.h"
 #include "http/field.h"
 #include "http/head.h"
-#include "http/target.h"
+#include "http/url.h"
 
 /* A slice of `from` as one of `to`. */
 static struct hl_str moved(struct hl_str s, const char *from, const char *to)

@@ -4,7 +4,7 @@
 #define HL_RUNTIME_TRIAGE_H
 
 #include "http/refusal.h"
-#include "http/target.h"
+#include "http/url.h"
 
 struct hl_desk;
 struct hl_head;

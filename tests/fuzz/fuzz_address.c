@@ -8,7 +8,7 @@
 #include "config/endpoint.h"
 #include "expect_address.h"
 #include "fuzz.h"
-#include "http/authority.h"
+#include "http/url.h"
 #include "net/address.h"
 #include "net/guard.h"
 #include "strict_grammar.h"

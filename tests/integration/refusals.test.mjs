@@ -122,7 +122,7 @@ test('troubleshooting says of each Retry-After which settings are in the way', a
 /** Where each number of the contract's limits that no setting changes stands in the source: "#define NAME number". */
 const FIXED = {
     'fields of a head': [['http/head.h', 'HL_HEAD_MAX_FIELDS']],
-    'names in `Connection`': [['http/hop.c', 'MAX_OPTIONS']],
+    'names in `Connection`': [['http/framing.c', 'MAX_OPTIONS']],
     'empty lines': [['http/head.c', 'MAX_EMPTY_LINES']],
     'digits of a chunk': [['http/chunked.c', 'MAX_DIGITS'], ['http/chunked.c', 'MAX_EXTENSION']],
     'a project': [['route/plan.h', 'HL_NAME_MAX']],
@@ -130,9 +130,9 @@ const FIXED = {
         ['route/plan.h', 'HL_WEBHOOK_URL_MAX'],
         ['config/webhook_secret.c', 'SECRET_MAX'],
         ['route/mode.c', 'MAX_KEY'],
-        ['http/event_id.h', 'HL_EVENT_ID_MAX'],
+        ['http/sse.h', 'HL_EVENT_ID_MAX'],
     ],
-    '`Access-Control-Request-Headers`': [['http/cors.c', 'ECHO_MAX']],
+    '`Access-Control-Request-Headers`': [['http/browser.c', 'ECHO_MAX']],
     'a token’s `kid`': [
         ['auth/jwt.h', 'HL_JWT_KID_MAX'],
         ['auth/claims.h', 'HL_SUBJECT_MAX'],

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "http/body_check.h"
-#include "http/event_id.h"
+#include "http/sse.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
 #include "store/record.h"

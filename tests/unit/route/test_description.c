@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "http/problem.h"
 #include "route/description.h"
-#include "http/etag.h"
+#include "http/field_value.h"
 
 static bool knows(const char *if_none_match)
 {

@@ -11,7 +11,7 @@
 #include "callers_fixture.h"
 #include "config/config.h"
 #include "fake_store.h"
-#include "http/date.h"
+#include "http/field_value.h"
 #include "loop_fixture.h"
 #include "run/dispatch.h"
 #include "run/progress.h"

@@ -1,13 +1,11 @@
-/* test_cors.c - what browsers are told, and the subprotocols of their WebSockets. */
-#include "base/compiler.h"
-#include "http/cors.h"
-
+/* test_browser.c - what browsers are told, and the subprotocols of their WebSockets. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "base/compiler.h"
+#include "http/browser.h"
 #include "http/head.h"
 #include "http/refusal.h"
-#include "http/subprotocol.h"
 #include "http/writer.h"
 
 static struct hl_head head;

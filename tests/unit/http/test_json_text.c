@@ -1,8 +1,8 @@
-/* test_json_narrow.c - JSON whose numbers and texts no reader has values for, and what they become. */
-#include "http/json_narrow.h"
-
+/* test_json_text.c - JSON whose numbers and texts no reader has values for, and what they become. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+
+#include "http/json_text.h"
 
 static struct hl_buf out;
 
