@@ -13,7 +13,7 @@
 #include "cli/fetch.h"
 #include "cli/outcome.h"
 #include "cli/readable.h"
-#include "cli/remote.h"
+#include "cli/server.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/target.h"
@@ -171,10 +171,10 @@ static int find_here(struct call *c)
     return status;
 }
 
-static int find_there(struct call *c, const struct hl_cli_far *far)
+static int find_there(struct call *c, const struct hl_cli_server *remote)
 {
-    c->fetch.token = far->token;
-    return hl_buf_append_str(&c->url, hl_str_from(far->url)) == HL_OK
+    c->fetch.token = remote->token;
+    return hl_buf_append_str(&c->url, hl_str_from(remote->url)) == HL_OK
                ? HL_CLI_OK
                : hl_cli_fail(c->cli, "out of memory");
 }
@@ -182,8 +182,8 @@ static int find_there(struct call *c, const struct hl_cli_far *far)
 static int write_url(struct call *c, const char *path)
 {
     struct hl_cli_target target;
-    const struct hl_cli_far *far = hl_cli_session_far(c->session);
-    int status = far ? find_there(c, far) : find_here(c);
+    const struct hl_cli_server *remote = hl_cli_session_remote(c->session);
+    int status = remote ? find_there(c, remote) : find_here(c);
     if (status != HL_CLI_OK)
         return status;
     hl_cli_target_init(&target);
@@ -264,7 +264,7 @@ static char *project_of_path(const char *path)
 /* NULL: none. */
 static const char *advice(const struct call *c)
 {
-    return hl_cli_far_advice(hl_cli_session_far(c->session), "", c->fetch.status);
+    return hl_cli_server_advice(hl_cli_session_remote(c->session), "", c->fetch.status);
 }
 
 static void say_run(const struct call *c, const struct hl_cli_screen *screen)

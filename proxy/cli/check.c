@@ -10,7 +10,7 @@
 #include "auth/auth.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "cli/sidecar.h"
+#include "cli/server.h"
 #include "cli/settings.h"
 #include "config/choice.h"
 #include "config/config.h"
@@ -134,7 +134,7 @@ int hl_cli_config_check(const struct hl_cli *cli)
     hl_buf_init(&c.problems, 0);
     hl_buf_init(&c.taken, 0);
     hl_log_setup(HL_LOG_WARN, HL_LOG_PLAIN);
-    bool is_running = hl_cli_sidecar_runs(config);
+    bool is_running = hl_cli_server_runs(config->data_dir.p);
     enum hl_err err = check_all(&c, is_running);
     if (err)
         fprintf(cli->err, "hookline: %s\n", hl_err_text(err));

@@ -2,12 +2,11 @@
  * container's health check needs no HTTP client in the image. */
 #include "cli/health.h"
 
-#include <errno.h>
+#include <string.h>
 
-#include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/fetch.h"
 #include "cli/settings.h"
-#include "cli/socket.h"
 #include "config/choice.h"
 #include "config/config.h"
 #include "net/address.h"
@@ -21,18 +20,28 @@ static int say(const struct hl_cli *cli, const struct hl_listen_address *listen,
     return HL_CLI_FAILED;
 }
 
-/* `answer` ends with a NUL. */
+struct answer {
+    struct hl_cli_fetch fetch;
+    char text[ANSWER_MAX]; /* the beginning of its body */
+    size_t n;
+};
+
+static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
+{
+    struct answer *a = HL_CONTAINER_OF(fetch, struct answer, fetch);
+    size_t room = sizeof(a->text) - a->n, n = bytes.n < room ? bytes.n : room;
+    memcpy(a->text + a->n, bytes.p, n);
+    a->n += n;
+    return a->n < sizeof(a->text);
+}
+
 static int judge(
-    const struct hl_cli *cli, const struct hl_listen_address *listen, const char *answer)
+    const struct hl_cli *cli, const struct hl_listen_address *listen, const struct answer *a)
 {
     char line[256];
-    int status = 0;
-    if (sscanf(answer, "HTTP/1.1 %3d", &status) != 1)
-        return say(cli, listen, "what answers there is not hookline");
-    if (status == 200)
+    if (a->fetch.status == 200)
         return HL_CLI_OK;
-    const char *body = strstr(answer, "\r\n\r\n");
-    snprintf(line, sizeof(line), "%d %s", status, body ? body + 4 : "");
+    snprintf(line, sizeof(line), "%u %.*s", a->fetch.status, (int)a->n, a->text);
     for (char *c = line; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
@@ -40,28 +49,31 @@ static int judge(
     return say(cli, listen, line);
 }
 
+/* What is no HTTP is not told in libcurl's words for it. */
+static const char *failure(const struct hl_cli_fetch *fetch)
+{
+    return fetch->is_late || fetch->error ? hl_cli_fetch_error(fetch)
+                                          : "what answers there is not hookline";
+}
+
 static int ask(const struct hl_cli *cli, const struct hl_listen_address *listen)
 {
-    const struct hl_str request = HL_STR("GET /readyz HTTP/1.1\r\nHost: localhost\r\n"
-                                         "User-Agent: hookline-health/" HL_VERSION "\r\n"
-                                         "Connection: close\r\n\r\n");
+    static const char *const fields[] = {
+        "User-Agent: hookline-health/" HL_VERSION, "Connection: close", NULL};
+    char host[HL_ADDRESS_HOST], url[HL_ADDRESS_HOST + 32];
     struct sockaddr_storage addr = hl_address_reach(&listen->addr);
-    struct hl_cli_socket s = {.fd = -1};
-    struct hl_buf answer;
-    hl_buf_init(&answer, ANSWER_MAX);
-    int error = hl_cli_socket_connect(&s, (struct sockaddr *)&addr, listen->addr_len, DEADLINE_MS);
-    if (!error)
-        error = hl_cli_socket_send(&s, request);
-    if (!error)
-        error = hl_cli_socket_read(&s, &answer);
-    answer.max = 0;
-    if (!error && hl_buf_append(&answer, "", 1) != HL_OK)
-        error = ENOMEM;
-    int status =
-        error ? say(cli, listen, hl_cli_socket_error(error)) : judge(cli, listen, answer.p);
-    hl_cli_socket_close(&s);
-    hl_buf_fini(&answer);
-    return status;
+    hl_address_write_host(&addr, host);
+    snprintf(url, sizeof(url), "http://%s%s/readyz", host, strrchr(listen->text, ':'));
+    struct answer a = {.fetch = {.method = "GET",
+                           .url = url,
+                           .fields = fields,
+                           .is_here = true,
+                           .limit_ms = DEADLINE_MS,
+                           .on_bytes = on_bytes}};
+    bool is_whole = hl_cli_fetch_try(&a.fetch);
+    if (is_whole || (a.fetch.status > 0 && !a.fetch.is_late))
+        return judge(cli, listen, &a);
+    return say(cli, listen, failure(&a.fetch));
 }
 
 int hl_cli_health(const struct hl_cli *cli)

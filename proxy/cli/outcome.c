@@ -13,7 +13,7 @@
 #include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/lookup.h"
-#include "cli/remote.h"
+#include "cli/server.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/control_path.h"
 #include "api/json.h"
 #include "api/rest.h"
 #include "api/rest_call.h"
@@ -19,10 +18,9 @@
 #include "base/log.h"
 #include "body/body_reader.h"
 #include "cli/cli.h"
-#include "cli/remote.h"
+#include "cli/fetch.h"
+#include "cli/server.h"
 #include "cli/settings.h"
-#include "cli/sidecar.h"
-#include "cli/socket.h"
 #include "cli/target.h"
 #include "config/config.h"
 #include "http/url.h"
@@ -32,11 +30,11 @@
 
 struct hl_cli_session {
     const struct hl_cli *cli;
-    bool is_far; /* --url: `far` is in use, and nothing of this machine is */
-    struct hl_cli_far far;
-    struct hl_config *config;
+    bool has_server;             /* false: none runs here, or it is not found out yet */
+    struct hl_cli_server server; /* with --url nothing of this machine is in use */
+    struct hl_config *config;    /* NULL: it is another machine's */
     char *project; /* the running sidecar's HOOKLINE_PROJECT_ID, once asked for; owned */
-    bool is_local; /* no sidecar runs: the rest is in use */
+    /* no sidecar runs: the rest is in use */
     bool has_loop;
     uv_loop_t loop;
     struct hl_store *store;
@@ -48,7 +46,7 @@ struct hl_cli_session {
 static const char *ask_project(struct hl_cli_session *session)
 {
     json_t *now = NULL;
-    if (!session->is_local && hl_cli_ask(session, "GET", "/v2/now", NULL, &now) == HL_CLI_OK) {
+    if (session->has_server && hl_cli_ask(session, "GET", "/v2/now", NULL, &now) == HL_CLI_OK) {
         const char *project = json_string_value(json_object_get(now, "project_id"));
         session->project = project ? strdup(project) : NULL;
     }
@@ -59,18 +57,19 @@ static const char *ask_project(struct hl_cli_session *session)
 const char *hl_cli_session_project(
     struct hl_cli_session *session, const struct hl_cli *cli, const char *asked)
 {
-    if (session->is_far)
-        asked = asked ? asked : session->far.project;
+    if (!session->config)
+        asked = asked ? asked : session->server.project;
     else if (!asked && session->config->project_id.n > 0)
         asked = session->config->project_id.p;
     else if (!asked)
         asked = ask_project(session);
     if (!asked)
         hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is %s",
-            session->is_local     ? "not set"
-            : !session->is_far    ? "set neither here nor in the hookline that runs"
-            : !session->far.token ? "not set, and there is no token (--token-file FILE) to say it"
-                                  : "not set, and the token does not say it");
+            !session->has_server ? "not set"
+            : session->config    ? "set neither here nor in the hookline that runs"
+            : !session->server.token
+                ? "not set, and there is no token (--token-file FILE) to say it"
+                : "not set, and the token does not say it");
     return asked;
 }
 
@@ -122,7 +121,6 @@ static int open_store(struct hl_cli_session *session)
             "no sidecar answers on %s/" HL_CONTROL_SOCKET
             ", and with HOOKLINE_STORE=memory nothing is kept beyond one",
             session->config->data_dir.p);
-    session->is_local = true;
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     leave_to_sidecar(session->config);
     if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
@@ -143,16 +141,17 @@ static int open_store(struct hl_cli_session *session)
 static int find_sidecar(struct hl_cli_session *session)
 {
     const char *dir = session->config->data_dir.p;
-    int error = hl_cli_sidecar_find(session->config);
-    if (!error)
+    struct hl_cli_fetch connecting;
+    session->has_server = hl_cli_server_open_here(&session->server, dir, &connecting);
+    if (session->has_server)
         return HL_CLI_OK;
-    if (error == ENOENT || error == ECONNREFUSED)
+    if (connecting.error == ENOENT || connecting.error == ECONNREFUSED)
         return open_store(session);
-    if (error == EACCES || error == EPERM)
+    if (connecting.error == EACCES || connecting.error == EPERM)
         return hl_cli_fail(session->cli,
             "the data directory %s is another user's: run this as that user, or as root", dir);
     return hl_cli_fail(session->cli, "the control socket in %s cannot be asked: %s", dir,
-        hl_cli_socket_error(error));
+        hl_cli_fetch_error(&connecting));
 }
 
 static int open_here(struct hl_cli_session *session, const struct hl_cli *cli)
@@ -165,6 +164,13 @@ static int open_here(struct hl_cli_session *session, const struct hl_cli *cli)
     return status;
 }
 
+static int open_remote(struct hl_cli_session *session, const struct hl_cli *cli)
+{
+    int status = hl_cli_server_open_remote(&session->server, cli);
+    session->has_server = status == HL_CLI_OK;
+    return status;
+}
+
 int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
 {
     *out = NULL;
@@ -172,8 +178,8 @@ int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
     if (!session)
         return hl_cli_fail(cli, "out of memory");
     session->cli = cli;
-    session->is_far = cli->remote && cli->remote->url;
-    int status = session->is_far ? hl_cli_far_open(&session->far, cli) : open_here(session, cli);
+    bool is_remote = cli->remote && cli->remote->url;
+    int status = is_remote ? open_remote(session, cli) : open_here(session, cli);
     if (status == HL_CLI_OK)
         *out = session;
     else
@@ -185,7 +191,8 @@ void hl_cli_session_close(struct hl_cli_session *session)
 {
     if (!session)
         return;
-    hl_cli_far_close(&session->far);
+    if (session->has_server)
+        hl_cli_server_close(&session->server);
     hl_auth_stop(session->auth);
     if (session->store)
         hl_store_close(session->store);
@@ -204,12 +211,12 @@ void hl_cli_session_close(struct hl_cli_session *session)
 
 bool hl_cli_session_has_sidecar(const struct hl_cli_session *session)
 {
-    return !session->is_local;
+    return session->has_server;
 }
 
-const struct hl_cli_far *hl_cli_session_far(const struct hl_cli_session *session)
+const struct hl_cli_server *hl_cli_session_remote(const struct hl_cli_session *session)
 {
-    return session->is_far ? &session->far : NULL;
+    return session->has_server && session->server.is_remote ? &session->server : NULL;
 }
 
 const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session)
@@ -219,37 +226,14 @@ const struct hl_config *hl_cli_session_config(const struct hl_cli_session *sessi
 
 /* ---- asking ---- */
 
-/* An answer, wherever it came from. */
-struct answer {
-    unsigned status;
-    struct hl_buf body;
-};
-
-static bool is_good(unsigned status)
-{
-    return status >= 200 && status <= 299;
-}
-
-static int ask_sidecar(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str text, struct hl_cli_sink *sink, struct answer *a)
-{
-    int error =
-        hl_cli_sidecar_ask(session->config, method, target, text, sink, &a->status, &a->body);
-    if (error == ECANCELED)
-        return HL_CLI_FAILED;
-    return error ? hl_cli_fail(
-                       session->cli, "the sidecar's control socket: %s", hl_cli_socket_error(error))
-                 : HL_CLI_OK;
-}
-
-struct local_call {
+struct store_call {
     struct hl_rest_call call;
     bool is_done;
 };
 
 static void on_reply(struct hl_rest_call *call)
 {
-    HL_CONTAINER_OF(call, struct local_call, call)->is_done = true;
+    HL_CONTAINER_OF(call, struct store_call, call)->is_done = true;
 }
 
 /* A body that is not in memory, on its way to the sink or, without one, to `out`. */
@@ -294,27 +278,28 @@ static int read_file(struct hl_cli_session *session, struct hl_body *file, struc
 }
 
 /* What is in memory goes to the sink, too, if it is what was asked for. */
-static int pass_on(struct hl_cli_sink *sink, struct answer *a)
+static int pass_on(struct hl_cli_sink *sink, struct hl_cli_answer *a)
 {
-    if (!sink || !is_good(a->status))
+    if (!sink || !hl_cli_is_good(a->status))
         return HL_CLI_OK;
     bool goes_on = sink->on_bytes(sink, hl_buf_str(&a->body));
     hl_buf_fini(&a->body);
     return goes_on ? HL_CLI_OK : HL_CLI_FAILED;
 }
 
-static int ask_store(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str body, struct hl_cli_sink *sink, struct answer *a)
+static int ask_store(
+    struct hl_cli_session *session, const struct hl_cli_request *request, struct hl_cli_answer *a)
 {
     struct hl_target split;
-    if (!hl_target_split(hl_str_from(target), &split))
-        return hl_cli_fail(session->cli, "\"%s\" cannot be asked for", target);
-    struct local_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
+    const char *method = request->method;
+    if (!hl_target_split(hl_str_from(request->target), &split))
+        return hl_cli_fail(session->cli, "\"%s\" cannot be asked for", request->target);
+    struct store_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
                                                   : *method == 'P' ? HL_METHOD_POST
                                                                    : HL_METHOD_DELETE,
                                    .path = split.path,
                                    .query = split.query,
-                                   .body = body,
+                                   .body = request->body,
                                    .is_operator = true,
                                    .on_reply = on_reply}};
     hl_rest_begin(session->rest, &local.call);
@@ -328,12 +313,13 @@ static int ask_store(struct hl_cli_session *session, const char *method, const c
     hl_buf_init(&reply->body, 0);
     int status = HL_CLI_OK;
     if (hl_reply_has_file(reply))
-        status = read_file(session, &reply->file, is_good(a->status) ? sink : NULL, &a->body);
+        status = read_file(
+            session, &reply->file, hl_cli_is_good(a->status) ? request->sink : NULL, &a->body);
     else if (!*reply->content_type &&
              hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
         status = hl_cli_fail(session->cli, "out of memory");
     else
-        status = pass_on(sink, a);
+        status = pass_on(request->sink, a);
     hl_reply_fini(reply);
     return status;
 }
@@ -342,29 +328,25 @@ int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsi
     const json_t *answer)
 {
     const char *detail = json_string_value(json_object_get(answer, "detail"));
-    const struct hl_cli_far *far = hl_cli_session_far(session);
-    const char *advice = hl_cli_far_advice(far, target, answered);
+    const struct hl_cli_server *remote = hl_cli_session_remote(session);
+    const char *advice = hl_cli_server_advice(remote, target, answered);
     if (advice)
-        return hl_cli_fail(session->cli, "%s wants a token: %s", far->url, advice);
+        return hl_cli_fail(session->cli, "%s wants a token: %s", remote->url, advice);
     if (detail)
         return hl_cli_fail(session->cli, "%s", detail);
     return hl_cli_fail(session->cli, "the answer was %u", answered);
 }
 
-/* `text` is the request's body. The body of a 2xx goes to the `sink`, where there is one. */
-static int ask(struct hl_cli_session *session, const char *method, const char *target,
-    struct hl_str text, struct hl_cli_sink *sink, struct answer *a)
+static int ask(
+    struct hl_cli_session *session, const struct hl_cli_request *request, struct hl_cli_answer *a)
 {
-    *a = (struct answer){.status = 0};
+    *a = (struct hl_cli_answer){.status = 0};
     hl_buf_init(&a->body, 0);
-    if (session->is_far)
-        return hl_cli_far_ask(
-            &session->far, session->cli, method, target, text, sink, &a->status, &a->body);
-    return session->is_local ? ask_store(session, method, target, text, sink, a)
-                             : ask_sidecar(session, method, target, text, sink, a);
+    return session->has_server ? hl_cli_server_ask(&session->server, session->cli, request, a)
+                               : ask_store(session, request, a);
 }
 
-static json_t *parse(const struct answer *a)
+static json_t *parse(const struct hl_cli_answer *a)
 {
     return hl_json_load(hl_buf_str(&a->body), 0, NULL);
 }
@@ -372,15 +354,17 @@ static json_t *parse(const struct answer *a)
 int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, unsigned *answered, json_t **out)
 {
-    struct answer a = {.status = 0};
+    struct hl_cli_answer a = {.status = 0};
     struct hl_buf text;
     *out = NULL;
     hl_buf_init(&text, 0);
     int status = HL_CLI_OK;
     if (body && hl_json_write(body, &text) != HL_OK)
         status = hl_cli_fail(session->cli, "out of memory");
-    else
-        status = ask(session, method, target, hl_buf_str(&text), NULL, &a);
+    const struct hl_cli_request request = {
+        .method = method, .target = target, .body = hl_buf_str(&text)};
+    if (status == HL_CLI_OK)
+        status = ask(session, &request, &a);
     if (status == HL_CLI_OK)
         *out = parse(&a);
     *answered = a.status;
@@ -394,7 +378,7 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
 {
     unsigned answered;
     int status = hl_cli_ask_any(session, method, target, body, &answered, out);
-    if (status == HL_CLI_OK && !is_good(answered)) {
+    if (status == HL_CLI_OK && !hl_cli_is_good(answered)) {
         status = hl_cli_refuse(session, target, answered, *out);
         json_decref(*out);
         *out = NULL;
@@ -421,9 +405,10 @@ int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
 static int read_all(struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink,
     struct hl_buf *out)
 {
-    struct answer a;
-    int status = ask(session, "GET", target, (struct hl_str){NULL, 0}, sink, &a);
-    if (status == HL_CLI_OK && !is_good(a.status)) {
+    const struct hl_cli_request request = {.method = "GET", .target = target, .sink = sink};
+    struct hl_cli_answer a;
+    int status = ask(session, &request, &a);
+    if (status == HL_CLI_OK && !hl_cli_is_good(a.status)) {
         json_t *problem = parse(&a);
         status = hl_cli_refuse(session, target, a.status, problem);
         json_decref(problem);

@@ -13,9 +13,9 @@ struct hl_buf;
 struct hl_cli;
 struct hl_cli_target;
 
-struct hl_cli_far;
-struct hl_cli_sink;
+struct hl_cli_server;
 struct hl_cli_session;
+struct hl_cli_sink;
 struct hl_config;
 
 /* Finds out which of the two it is, unless cli->remote names another machine's. As root it becomes the data directory's owner first, for good, so
@@ -27,7 +27,7 @@ void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 /* False: the store itself is asked, and nothing goes on there meanwhile. */
 bool hl_cli_session_has_sidecar(const struct hl_cli_session *session);
 /* Where --url is and what its token is; NULL: it is this machine's. The session's. */
-const struct hl_cli_far *hl_cli_session_far(const struct hl_cli_session *session);
+const struct hl_cli_server *hl_cli_session_remote(const struct hl_cli_session *session);
 /* This machine's settings; NULL with --url. The session's. */
 const struct hl_config *hl_cli_session_config(const struct hl_cli_session *session);
 

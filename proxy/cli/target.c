@@ -1,6 +1,7 @@
 /* target.c - the path and query of what a command asks for. */
 #include "cli/target.h"
 
+#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -25,18 +26,15 @@ void hl_cli_target_path(struct hl_cli_target *t, const char *piece)
     append(t, hl_str_from(piece));
 }
 
-/* RFC 3986 2.3: all but unreserved characters. */
+/* All but RFC 3986's unreserved characters is escaped. */
 static void append_encoded(struct hl_cli_target *t, const char *text)
 {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                        (c >= 'a' && c <= 'z') || strchr("-._~", c);
-        if (is_plain)
-            append(t, (struct hl_str){text, 1});
-        else if (hl_buf_printf(&t->text, "%%%02X", c) != HL_OK)
-            t->has_failed = true;
-    }
+    char *escaped = curl_easy_escape(NULL, text, 0);
+    if (escaped)
+        append(t, hl_str_from(escaped));
+    else
+        t->has_failed = true;
+    curl_free(escaped);
 }
 
 void hl_cli_target_segment(struct hl_cli_target *t, const char *text)

@@ -10,7 +10,7 @@
 #include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/lookup.h"
-#include "cli/remote.h"
+#include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -238,8 +238,8 @@ int hl_cli_token_list(const struct hl_cli *cli)
     struct hl_cli_table table;
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
     status = hl_cli_session_open(&session, cli);
-    if (status == HL_CLI_OK && hl_cli_session_far(session) && !project)
-        project = hl_cli_session_far(session)->project;
+    if (status == HL_CLI_OK && hl_cli_session_remote(session) && !project)
+        project = hl_cli_session_remote(session)->project;
     if (status == HL_CLI_OK)
         status = list(session, cli, project, is_json ? NULL : &table);
     if (status == HL_CLI_OK && !is_json)

@@ -1,6 +1,8 @@
-/* remote.c - the REST interface of a hookline on another machine.
- * Not here: the request itself (fetch.c). */
-#include "cli/remote.h"
+/* server.c - see server.h.
+ * Promise: of an answer no more than a piece is held where it goes to a sink, and no more than hookline ever
+ * answers where it does not.
+ * Not here: the request itself (fetch.c), what is asked without a hookline (session.c). */
+#include "cli/server.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -10,17 +12,16 @@
 
 #include "auth/json_load.h"
 #include "base/base64.h"
-#include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/fetch.h"
-#include "cli/origin.h"
 
-#define LIMIT_MS  60000
-#define TOKEN_MAX (1024 * 1024) /* as long as a head may ever be */
+#define LIMIT_MS      60000
+#define LIMIT_HERE_MS 30000 /* of an answer, or of silence in one that is written as it comes */
+#define TOKEN_MAX     (1024 * 1024) /* as long as a head may ever be */
 
 #define GIVE_TOKEN "give --token-file FILE, with what `hookline token create` printed there in FILE"
 
-/* ---- opening ---- */
+/* ---- another machine's ---- */
 
 static int read_whole(const struct hl_cli *cli, const char *path, struct hl_buf *text)
 {
@@ -109,39 +110,72 @@ static int read_origin(const struct hl_cli *cli, const char *url, struct hl_cli_
     return HL_CLI_OK;
 }
 
-int hl_cli_far_open(struct hl_cli_far *far, const struct hl_cli *cli)
+int hl_cli_server_open_remote(struct hl_cli_server *server, const struct hl_cli *cli)
 {
     const char *url = cli->remote->url, *token_file = cli->remote->token_file;
-    *far = (struct hl_cli_far){.url = NULL};
+    *server = (struct hl_cli_server){.is_remote = true};
     struct hl_cli_origin origin;
     int status = read_origin(cli, url, &origin);
     if (status != HL_CLI_OK)
         return status;
-    if (token_file && !(far->token = read_token(cli, token_file)))
+    if (token_file && !(server->token = read_token(cli, token_file)))
         return HL_CLI_FAILED;
-    far->project = project_of_environment(cli->environ);
-    if (!far->project && far->token)
-        far->project = project_of_token(far->token);
-    far->url = strdup(url);
-    if (!far->url) {
-        hl_cli_far_close(far);
+    server->project = project_of_environment(cli->environ);
+    if (!server->project && server->token)
+        server->project = project_of_token(server->token);
+    server->url = strdup(url);
+    if (!server->url) {
+        hl_cli_server_close(server);
         return hl_cli_fail(cli, "out of memory");
     }
-    size_t n = strlen(far->url);
-    while (n > 0 && far->url[n - 1] == '/')
-        far->url[--n] = '\0';
-    if (far->token)
+    size_t n = strlen(server->url);
+    while (n > 0 && server->url[n - 1] == '/')
+        server->url[--n] = '\0';
+    if (server->token)
         warn_of_plain(cli, &origin);
     return HL_CLI_OK;
 }
 
-void hl_cli_far_close(struct hl_cli_far *far)
+/* ---- the one that runs here ---- */
+
+bool hl_cli_server_open_here(
+    struct hl_cli_server *server, const char *data_dir, struct hl_cli_fetch *connecting)
 {
-    if (far->token)
-        explicit_bzero(far->token, strlen(far->token));
-    free(far->token);
-    free(far->project);
-    free(far->url);
+    *server = (struct hl_cli_server){.is_remote = false};
+    *connecting = (struct hl_cli_fetch){.url = "http://localhost", .limit_ms = LIMIT_HERE_MS};
+    if (!hl_control_path_init(&server->control, data_dir)) {
+        connecting->error = errno;
+        return false;
+    }
+    connecting->socket_path = server->control.text;
+    bool is_there = hl_cli_fetch_try(connecting);
+    server->url = is_there ? strdup(connecting->url) : NULL;
+    if (server->url)
+        return true;
+    connecting->error = is_there ? ENOMEM : connecting->error;
+    hl_cli_server_close(server);
+    return false;
+}
+
+bool hl_cli_server_runs(const char *data_dir)
+{
+    struct hl_cli_server server;
+    struct hl_cli_fetch connecting;
+    bool runs = hl_cli_server_open_here(&server, data_dir, &connecting);
+    if (runs)
+        hl_cli_server_close(&server);
+    return runs;
+}
+
+void hl_cli_server_close(struct hl_cli_server *server)
+{
+    if (server->token)
+        explicit_bzero(server->token, strlen(server->token));
+    free(server->token);
+    free(server->project);
+    free(server->url);
+    if (!server->is_remote)
+        hl_control_path_fini(&server->control);
 }
 
 /* ---- asking ---- */
@@ -157,7 +191,7 @@ struct reading {
 static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
 {
     struct reading *r = HL_CONTAINER_OF(fetch, struct reading, fetch);
-    if (r->sink && fetch->status >= 200 && fetch->status <= 299)
+    if (r->sink && hl_cli_is_good(fetch->status))
         return r->sink->on_bytes(r->sink, bytes);
     r->is_too_long =
         r->body->n + bytes.n > HL_CLI_ANSWER_MAX || hl_buf_append_str(r->body, bytes) != HL_OK;
@@ -175,56 +209,73 @@ static bool is_of_all(const char *target)
 }
 
 /* Not there at a run listener, where a list is of one project: without a token nobody may say which. */
-static bool is_list_of_all(const struct hl_cli_far *far, const char *target)
+static bool is_list_of_all(const struct hl_cli_server *server, const char *target)
 {
-    if (far->project || !is_of_all(target))
+    if (server->project || !is_of_all(target))
         return false;
     const char *name = target + strlen("/v2/");
     return name[strcspn(name, "/?")] != '/';
 }
 
-const char *hl_cli_far_advice(const struct hl_cli_far *far, const char *target, unsigned status)
+const char *hl_cli_server_advice(
+    const struct hl_cli_server *server, const char *target, unsigned status)
 {
-    if (!far || far->token)
+    if (!server || server->token)
         return NULL;
-    if (status == 404 && is_list_of_all(far, target))
+    if (status == 404 && is_list_of_all(server, target))
         return GIVE_TOKEN ", or the address of an admin listener that is open";
     return status == 401 ? GIVE_TOKEN : NULL;
 }
 
-static enum hl_err write_url(const struct hl_cli_far *far, const char *target, struct hl_buf *url)
+static enum hl_err write_url(
+    const struct hl_cli_server *server, const char *target, struct hl_buf *url)
 {
-    if (!is_of_all(target) || !far->project)
-        return hl_buf_printf(url, "%s%s%c", far->url, target, '\0');
+    if (!server->is_remote || !is_of_all(target) || !server->project)
+        return hl_buf_printf(url, "%s%s%c", server->url, target, '\0');
     return hl_buf_printf(
-        url, "%s/v2/projects/%s%s%c", far->url, far->project, target + strlen("/v2"), '\0');
+        url, "%s/v2/projects/%s%s%c", server->url, server->project, target + strlen("/v2"), '\0');
 }
 
-int hl_cli_far_ask(const struct hl_cli_far *far, const struct hl_cli *cli, const char *method,
-    const char *target, struct hl_str text, struct hl_cli_sink *sink, unsigned *status,
-    struct hl_buf *body)
+static int fetch_answer(
+    const struct hl_cli_server *server, const struct hl_cli *cli, struct reading *r)
+{
+    const char *whose = server->is_remote ? server->url : "the sidecar's control socket";
+    int result = HL_CLI_OK;
+    if (server->is_remote)
+        result = hl_cli_fetch(cli, &r->fetch);
+    else if (!hl_cli_fetch_try(&r->fetch))
+        result = r->fetch.is_ended
+                     ? HL_CLI_FAILED
+                     : hl_cli_fail(cli, "%s: %s", whose, hl_cli_fetch_error(&r->fetch));
+    if (r->is_too_long)
+        result = hl_cli_fail(cli, "%s: the answer is longer than any of hookline's", whose);
+    return result;
+}
+
+int hl_cli_server_ask(const struct hl_cli_server *server, const struct hl_cli *cli,
+    const struct hl_cli_request *request, struct hl_cli_answer *answer)
 {
     struct hl_buf url;
-    if (is_of_all(target) && far->token && !far->project)
+    if (server->is_remote && is_of_all(request->target) && server->token && !server->project)
         return hl_cli_usage_error(
             cli, "which project? HOOKLINE_PROJECT_ID is not set, and the token does not say");
     hl_buf_init(&url, 0);
-    struct reading r = {.fetch = {.method = method,
-                            .token = far->token,
-                            .content_type = text.n > 0 ? "application/json" : NULL,
-                            .body = text,
-                            .limit_ms = LIMIT_MS,
-                            .is_long = sink != NULL,
+    struct reading r = {.fetch = {.method = request->method,
+                            .socket_path = server->is_remote ? NULL : server->control.text,
+                            .token = server->token,
+                            .content_type = request->body.n > 0 ? "application/json" : NULL,
+                            .body = request->body,
+                            .limit_ms = server->is_remote ? LIMIT_MS : LIMIT_HERE_MS,
+                            .is_long = request->sink != NULL,
                             .on_bytes = on_bytes},
-        .sink = sink,
-        .body = body};
-    int result = write_url(far, target, &url) == HL_OK ? HL_CLI_OK : hl_cli_fail(cli, "no memory");
+        .sink = request->sink,
+        .body = &answer->body};
+    int result =
+        write_url(server, request->target, &url) ? hl_cli_fail(cli, "no memory") : HL_CLI_OK;
     r.fetch.url = url.p;
     if (result == HL_CLI_OK)
-        result = hl_cli_fetch(cli, &r.fetch);
-    if (r.is_too_long)
-        result = hl_cli_fail(cli, "%s: the answer is longer than any of hookline's", far->url);
-    *status = r.fetch.status;
+        result = fetch_answer(server, cli, &r);
+    answer->status = r.fetch.status;
     hl_buf_fini(&url);
     return result;
 }

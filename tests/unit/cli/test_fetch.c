@@ -1,10 +1,10 @@
-/* test_origin.c - whose host a URL names, as libcurl reads it. */
+/* test_fetch.c - whose host a URL names, as libcurl reads it. */
 #include <criterion/criterion.h>
 
 #include "base/compiler.h"
-#include "cli/origin.h"
+#include "cli/fetch.h"
 
-Test(origin, loopback_is_judged_by_the_host_that_is_connected_to)
+Test(fetch, loopback_is_judged_by_the_host_that_is_connected_to)
 {
     static const struct {
         const char *url;
@@ -24,7 +24,7 @@ Test(origin, loopback_is_judged_by_the_host_that_is_connected_to)
     }
 }
 
-Test(origin, says_what_else_is_in_it)
+Test(fetch, says_what_else_is_in_it)
 {
     struct hl_cli_origin origin;
     cr_assert(hl_cli_origin_read("https://a:b@example/?q", &origin));
@@ -33,7 +33,7 @@ Test(origin, says_what_else_is_in_it)
     cr_assert(!origin.has_user && !origin.has_query && origin.is_plain);
 }
 
-Test(origin, is_none_of_what_is_no_http_url)
+Test(fetch, is_none_of_what_is_no_http_url)
 {
     static const char *const urls[] = {"", "http://", "ftp://example", "file:///etc/passwd",
         "http://exa mple", "http://exam\nple", "http://[::1"};
