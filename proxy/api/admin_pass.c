@@ -3,16 +3,16 @@
  * Promise: a call that came by here is one like any other: the run listener judges its token, its
  * limits and its webhook. Of the answer's fields those go back that say something of the run, so that
  * an app's can do nothing to the page that the dashboard is.
- * Not here: pages of other origins (admin_answer.c), the connection to the other side (exchange.c). */
+ * Not here: pages of other origins (admin_answer.c), the connection to the other side (app/exchange.c). */
 #include "api/admin_pass.h"
 
 #include <string.h>
 
 #include "api/admin_connection.h"
 #include "api/admin_response.h"
-#include "api/exchange.h"
 #include "api/method.h"
 #include "api/rest.h"
+#include "app/exchange.h"
 #include "app/readiness.h"
 #include "auth/auth.h"
 #include "auth/issuer.h"
@@ -26,6 +26,7 @@
 
 #define LISTING          "/_hookline/functions" /* of the function hosts: runtime/core/directory.h */
 #define LISTING_PATIENCE 5000                   /* ms */
+#define HEAD_MAX         (64 * 1024)
 
 bool hl_admin_pass_is_call(struct hl_str path)
 {
@@ -132,7 +133,7 @@ static enum hl_err write_call(
 
 static void on_head(void *owner, const struct hl_head *head);
 static void on_bytes(void *owner, struct hl_str bytes);
-static void on_end(void *owner, enum hl_refusal_cause why);
+static void on_end(void *owner, enum hl_exchange_end how, int error);
 
 static const struct hl_exchange_events events = {.head = on_head, .bytes = on_bytes, .end = on_end};
 
@@ -142,16 +143,17 @@ static bool begin(struct hl_admin_connection *c, const struct sockaddr *address,
     const struct hl_exchange_order order = {.loop = c->home->loop,
         .wheel = c->home->wheel,
         .reader = c->home->reader,
-        .head = &c->home->head,
         .address = address,
         .path = path,
         .method = c->method,
-        .patience_ms = c->answer.pass.is_listing ? LISTING_PATIENCE : 0,
+        .max_head = HEAD_MAX,
+        .head_ms = c->answer.pass.is_listing ? LISTING_PATIENCE : 0,
         .events = &events,
         .owner = c};
+    int error;
     c->state = HL_ADMIN_ANSWER;
     c->answer.pass.has_head = false;
-    c->answer.pass.other = hl_exchange_begin(&order, request);
+    c->answer.pass.other = hl_exchange_begin(&order, request, &error);
     return c->answer.pass.other != NULL;
 }
 
@@ -314,9 +316,27 @@ void hl_admin_pass_drained(struct hl_admin_connection *c)
     hl_admin_connection_go_on(c);
 }
 
-static void on_end(void *owner, enum hl_refusal_cause why)
+static enum hl_refusal_cause cause_of(enum hl_exchange_end how)
+{
+    switch (how) {
+    case HL_EXCHANGE_WHOLE:
+        return HL_REFUSAL_NONE;
+    case HL_EXCHANGE_UNREACHABLE:
+        return HL_REFUSAL_PASS_UNREACHABLE;
+    case HL_EXCHANGE_LATE:
+        return HL_REFUSAL_PASS_LATE;
+    case HL_EXCHANGE_NO_MEMORY:
+        return HL_REFUSAL_NO_MEMORY;
+    default:
+        return HL_REFUSAL_PASS_UNREADABLE;
+    }
+}
+
+static void on_end(void *owner, enum hl_exchange_end how, int error)
 {
     struct hl_admin_connection *c = owner;
+    enum hl_refusal_cause why = cause_of(how);
+    (void)error;
     bool has_more = why == HL_REFUSAL_PASS_UNREACHABLE && c->answer.pass.is_listing;
     c->answer.pass.other = NULL;
     if (c->answer.pass.has_head && why == HL_REFUSAL_NONE) {

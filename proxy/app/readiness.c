@@ -2,15 +2,16 @@
  * Owns: one check at a time. Thread: control.
  * Promise: the flag follows the app within about two seconds, seven when it does not answer at all;
  * why it is not ready is in the log once, not with each check.
- * Not here: one question to one address (probe.c), waiting for the app with a call in hand
+ * Not here: one question to one address (exchange.c), waiting for the app with a call in hand
  * (upstream_wait.c), the texts (cause.c). */
 #include "app/readiness.h"
 
 #include <string.h>
 
+#include "app/exchange.h"
 #include "app/gate.h"
 #include "app/pool_group.h"
-#include "app/probe.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "config/config.h"
 
@@ -21,6 +22,7 @@
 #define QUIET_START_MS     5000
 #define EXCUSED_MS         3000 /* after a check that timed out while calls were inside */
 #define PROBE_TIMEOUT_MS   2000 /* cause.c says so */
+#define PROBE_HEAD_MAX     (16 * 1024)
 
 static const struct hl_cause good = {.kind = HL_CAUSE_NONE};
 
@@ -158,26 +160,81 @@ static void conclude(struct hl_readiness *r)
     hl_timer_arm(r->wheel, &r->timer, again_ms);
 }
 
-/* ---- a check ---- */
+/* ---- one question ---- */
 
-static void on_probe_end(void *owner, struct hl_cause cause)
+static void end_probe(struct hl_readiness *r, struct hl_cause cause)
 {
-    struct hl_readiness *r = owner;
+    hl_exchange_drop(r->probe);
     r->probe = NULL;
     address_end(r, cause);
 }
 
+/* The status decides; nobody waits for the body. */
+static void on_probe_head(void *owner, const struct hl_head *head)
+{
+    bool is_good = head->status >= 200 && head->status < 300;
+    end_probe(owner,
+        is_good ? good : (struct hl_cause){.kind = HL_CAUSE_HEALTH_STATUS, .status = head->status});
+}
+
+static void on_probe_end(void *owner, enum hl_exchange_end how, int error)
+{
+    struct hl_readiness *r = owner;
+    struct hl_cause cause = good; /* it had but to be connected */
+    if (how == HL_EXCHANGE_UNREACHABLE || how == HL_EXCHANGE_NO_MEMORY)
+        cause = hl_cause_of(error);
+    else if (how == HL_EXCHANGE_CLOSED)
+        cause.kind = HL_CAUSE_HEALTH_CLOSED;
+    else if (how == HL_EXCHANGE_UNREADABLE)
+        cause.kind = HL_CAUSE_HEALTH_NO_HTTP;
+    r->probe = NULL;
+    address_end(r, cause);
+}
+
+static enum hl_err write_probe(const struct hl_config *config, struct hl_buf *request)
+{
+    hl_buf_init(request, 0);
+    if (config->app_health_path.n == 0)
+        return HL_OK;
+    return hl_buf_printf(request,
+        "GET %.*s HTTP/1.1\r\nHost: %s\r\nUser-Agent: hookline/" HL_VERSION
+        "\r\nConnection: close\r\n\r\n",
+        HL_STR_ARG(config->app_health_path),
+        config->app_url.is_unix ? "localhost" : config->app_url.host);
+}
+
+/* How long to wait for the answer is the check's timer's: on_timer knows when it is we who are late. 0, or libuv's
+ * code. */
+static int begin_probe(struct hl_readiness *r, const struct sockaddr *address)
+{
+    static const struct hl_exchange_events events = {.head = on_probe_head, .end = on_probe_end};
+    const struct hl_exchange_order order = {.loop = r->loop,
+        .wheel = r->wheel,
+        .reader = r->reader,
+        .address = address,
+        .path = r->config->app_url.path,
+        .method = HL_METHOD_GET,
+        .max_head = PROBE_HEAD_MAX,
+        .events = &events,
+        .owner = r};
+    struct hl_buf request;
+    int error = UV_ENOMEM;
+    if (write_probe(r->config, &request) == HL_OK)
+        r->probe = hl_exchange_begin(&order, &request, &error);
+    hl_buf_fini(&request);
+    return r->probe ? 0 : error;
+}
+
+/* ---- a check ---- */
+
 /* NULL: the unix: path. */
 static void ask(struct hl_readiness *r, const struct sockaddr *address)
 {
-    const struct hl_probe_asker asker = {.loop = r->loop,
-        .reader = r->reader,
-        .config = r->config,
-        .owner = r,
-        .on_end = on_probe_end};
     struct hl_cause cause = {.kind = HL_CAUSE_OCCUPIED};
-    if (!hl_occupant_holds(&r->occupant, &r->config->app_url, address))
-        r->probe = hl_probe_begin(&asker, address, &cause);
+    if (!hl_occupant_holds(&r->occupant, &r->config->app_url, address)) {
+        int error = begin_probe(r, address);
+        cause = error != 0 ? hl_cause_of(error) : good;
+    }
     if (r->probe)
         hl_timer_arm(r->wheel, &r->timer, PROBE_TIMEOUT_MS);
     else
@@ -239,19 +296,17 @@ static void begin(struct hl_readiness *r)
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_readiness *r = HL_CONTAINER_OF(timer, struct hl_readiness, timer);
-    struct hl_probe *late = r->probe;
-    if (!late) {
+    if (!r->probe) {
         begin(r);
         return;
     }
-    if (hl_probe_is_answered(late)) { /* it is we who are late: timers come before sockets */
+    if (hl_exchange_has_unread(r->probe)) { /* it is we who are late: timers come before sockets */
         hl_timer_arm(r->wheel, &r->timer, 1);
         return;
     }
-    struct hl_cause cause = hl_probe_late(late);
-    hl_probe_drop(late);
-    r->probe = NULL;
-    address_end(r, cause);
+    end_probe(r, hl_exchange_is_connected(r->probe)
+                     ? (struct hl_cause){.kind = HL_CAUSE_HEALTH_TIMEOUT}
+                     : hl_cause_of(UV_ETIMEDOUT));
 }
 
 /* ---- what calls found out ---- */
@@ -277,7 +332,7 @@ void hl_readiness_on_gate(struct hl_readiness *r)
 static void forget_probe(struct hl_readiness *r)
 {
     hl_timer_disarm(&r->timer);
-    hl_probe_drop(r->probe);
+    hl_exchange_drop(r->probe);
     r->probe = NULL;
 }
 

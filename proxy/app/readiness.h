@@ -22,6 +22,7 @@
 #include "loop/wheel.h"
 
 struct hl_config;
+struct hl_exchange;
 struct hl_pool_group;
 struct hl_reader;
 
@@ -40,8 +41,9 @@ struct hl_readiness {
     struct hl_timer timer;                   /* the next check, or the bound of a probe */
     void (*on_lost)(struct hl_readiness *r); /* it was ready and is not any more; may be NULL */
     struct hl_host host;
-    unsigned next;          /* of its addresses, in the check under way */
-    struct hl_probe *probe; /* under way */
+    unsigned next; /* of its addresses, in the check under way */
+    struct hl_exchange
+        *probe;             /* under way: does the address take connections, or answer with 2xx? */
     struct hl_cause worst;  /* the most telling in this check */
     bool was_busy;          /* calls were inside when this check began */
     uint64_t given;         /* hl_pool_group_given, then */

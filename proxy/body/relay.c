@@ -1,21 +1,21 @@
 /* relay.c - see relay.h.
- * Owns: the connection and the answer's head. Thread: its follower's loop.
- * Promise: it takes 2 s to connect at most, and holds no more than one read.
- * Not here: who asks, and what comes in its place when it fails (follow_relay.c). */
+ * Owns: the request and its exchange. Thread: its follower's loop.
+ * Promise: it takes 2 s to connect at most, the look-up of the other's name included.
+ * Not here: the connection (app/exchange.c), who asks, and what comes in its place when it fails (follow_relay.c). */
 #include "body/relay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/exchange.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/list.h"
 #include "body/relay_name.h"
-#include "http/message.h"
 #include "http/url.h"
 #include "loop/wheel.h"
-#include "net/stream.h"
 #include "store/relay_pass.h"
 
 #define CONNECT_MS 2000
@@ -24,41 +24,26 @@
 #define READ_SIZE  (16 * 1024)
 
 struct hl_relay {
-    struct hl_stream stream;
     struct hl_relay_parts parts;
     struct hl_relay_name name;
     struct hl_id run_id;
-    struct hl_timer timer;
+    struct hl_timer timer; /* until its exchange has begun */
+    uint64_t begun_ms;     /* uv_now */
     uint16_t port;
-    bool has_stream, is_over; /* over: its owner hears nothing more */
-    bool has_head, is_paused;
-    struct hl_message_reader answer;
-    struct hl_buf text; /* the request, then an incomplete head */
+    bool is_paused;
+    struct hl_buf request;        /* until it is the exchange's */
+    struct hl_exchange *exchange; /* NULL: the name is looked up */
 };
-
-static const struct hl_message_rules rules = {.max_head = HEAD_MAX,
-    .max_trailer = HEAD_MAX,
-    .no_head = &hl_refusals[HL_REFUSAL_APP_NO_HEAD],
-    .head_too_large = &hl_refusals[HL_REFUSAL_APP_HEAD_TOO_LARGE]};
-
-static void relay_free(struct hl_relay *r)
-{
-    hl_message_reader_fini(&r->answer);
-    hl_buf_fini(&r->text);
-    free(r);
-}
 
 void hl_relay_drop(struct hl_relay *r)
 {
-    if (!r || r->is_over)
+    if (!r)
         return;
-    r->is_over = true;
     hl_timer_fini(r->parts.wheel, &r->timer);
     hl_relay_name_cut(&r->name);
-    if (r->has_stream)
-        hl_stream_close(&r->stream);
-    else
-        relay_free(r);
+    hl_exchange_drop(r->exchange);
+    hl_buf_fini(&r->request);
+    free(r);
 }
 
 static void end(struct hl_relay *r, bool is_whole)
@@ -72,14 +57,6 @@ static void end(struct hl_relay *r, bool is_whole)
 static void on_time(struct hl_timer *timer)
 {
     end(HL_CONTAINER_OF(timer, struct hl_relay, timer), false);
-}
-
-static void expect(struct hl_relay *r, uint64_t ms)
-{
-    if (ms > 0)
-        hl_timer_arm(r->parts.wheel, &r->timer, ms);
-    else
-        hl_timer_disarm(&r->timer);
 }
 
 /* ---- its answer ---- */
@@ -97,27 +74,6 @@ static enum hl_run_state state_of(const struct hl_head *head)
     return HL_RUN_RUNNING;
 }
 
-static void take_body(struct hl_relay *r, struct hl_str bytes)
-{
-    struct hl_refusal fault;
-    while (!r->is_over) {
-        struct hl_str data;
-        switch (hl_message_read_body(&r->answer, &bytes, &data, &fault)) {
-        case HL_MESSAGE_DATA:
-            r->parts.events->bytes(r->parts.owner, data);
-            break;
-        case HL_MESSAGE_END:
-            end(r, true);
-            return;
-        case HL_MESSAGE_FAULT:
-            end(r, false);
-            return;
-        default:
-            return;
-        }
-    }
-}
-
 /* Whether it is hookline that answers, about this run: at that address there may be anything. */
 static bool is_about(const struct hl_head *head, const struct hl_id *run_id)
 {
@@ -127,101 +83,77 @@ static bool is_about(const struct hl_head *head, const struct hl_id *run_id)
     return about && hl_str_eq(about->value, (struct hl_str){id, sizeof(id)});
 }
 
-/* Interim answers say nothing. */
-static void take_head(struct hl_relay *r, struct hl_str bytes)
+static void on_head(void *owner, const struct hl_head *head)
 {
-    struct hl_refusal fault;
-    struct hl_head *head = malloc(sizeof(*head));
-    enum hl_message_event event = HL_MESSAGE_FAULT;
-    if (head)
-        do
-            event =
-                hl_message_read_response(&r->answer, &bytes, HL_METHOD_GET, false, head, &fault);
-        while (event == HL_MESSAGE_HEAD && head->status < 200);
-    uint16_t status = event == HL_MESSAGE_HEAD ? head->status : 0;
-    enum hl_run_state state = status ? state_of(head) : HL_RUN_RUNNING;
-    if (status && !is_about(head, &r->run_id))
-        event = HL_MESSAGE_FAULT;
-    free(head);
-    if (event == HL_MESSAGE_MORE) {
-        hl_buf_drop(&r->text, r->text.n - bytes.n);
-        return;
-    }
-    if (event != HL_MESSAGE_HEAD) {
+    struct hl_relay *r = owner;
+    if (is_about(head, &r->run_id))
+        r->parts.events->answer(r->parts.owner, head->status, state_of(head));
+    else
         end(r, false);
-        return;
-    }
-    r->has_head = true;
-    r->parts.events->answer(r->parts.owner, status, state);
-    if (!r->is_over)
-        take_body(r, bytes);
 }
 
-static void take_bytes(struct hl_relay *r, struct hl_str bytes)
+static void on_bytes(void *owner, struct hl_str bytes)
 {
-    if (r->has_head) {
-        expect(r, r->parts.silence_ms);
-        take_body(r, bytes);
-        return;
-    }
-    if (hl_buf_append_str(&r->text, bytes) != HL_OK) {
-        end(r, false);
-        return;
-    }
-    take_head(r, hl_buf_str(&r->text));
-    if (!r->is_over && r->has_head) {
-        hl_buf_fini(&r->text);
-        expect(r, r->parts.silence_ms);
-    }
+    struct hl_relay *r = owner;
+    r->parts.events->bytes(r->parts.owner, bytes);
+}
+
+static void on_end(void *owner, enum hl_exchange_end how, int error)
+{
+    struct hl_relay *r = owner;
+    (void)error;
+    r->exchange = NULL;
+    end(r, how == HL_EXCHANGE_WHOLE);
 }
 
 /* ---- the connection ---- */
 
-static void on_connected(struct hl_relay *r, int error)
+static uint64_t left_to_connect(const struct hl_relay *r)
 {
-    if (error != 0 || hl_stream_write(&r->stream, r->text.p, r->text.n) != HL_OK) {
-        end(r, false);
-        return;
-    }
-    hl_buf_fini(&r->text);
-    hl_buf_init(&r->text, HEAD_MAX + READ_SIZE);
-    expect(r, HEAD_MS);
-    if (!r->is_paused)
-        hl_stream_resume(&r->stream);
+    uint64_t took = uv_now(r->parts.loop) - r->begun_ms;
+    return took < CONNECT_MS ? CONNECT_MS - took : 1;
 }
 
-static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+static void begin_exchange(struct hl_relay *r, const struct sockaddr *address)
 {
-    struct hl_relay *r = HL_CONTAINER_OF(stream, struct hl_relay, stream);
-    if (event->kind == HL_STREAM_CLOSED)
-        relay_free(r);
-    else if (r->is_over || event->kind == HL_STREAM_DRAINED ||
-             event->kind == HL_STREAM_WRITE_FAILED)
-        return;
-    else if (event->kind == HL_STREAM_CONNECTED)
-        on_connected(r, event->error);
-    else if (event->kind == HL_STREAM_DATA)
-        take_bytes(r, (struct hl_str){event->p, event->n});
-    else
-        end(r, false);
+    static const struct hl_exchange_events events = {
+        .head = on_head, .bytes = on_bytes, .end = on_end};
+    const struct hl_exchange_order order = {.loop = r->parts.loop,
+        .wheel = r->parts.wheel,
+        .reader = r->parts.reader,
+        .address = address,
+        .method = HL_METHOD_GET,
+        .max_head = HEAD_MAX,
+        .read_size = READ_SIZE,
+        .is_decoded = true,
+        .connect_ms = left_to_connect(r),
+        .head_ms = HEAD_MS,
+        .silence_ms = r->parts.silence_ms,
+        .events = &events,
+        .owner = r};
+    int error;
+    r->exchange = hl_exchange_begin(&order, &r->request, &error);
+    if (r->exchange && r->is_paused)
+        hl_exchange_pause(r->exchange);
 }
 
+/* Its owner hears of a failure after the begin. */
 static void on_found(struct hl_relay_name *name, const struct sockaddr_storage *found)
 {
     struct hl_relay *r = HL_CONTAINER_OF(name, struct hl_relay, name);
-    if (!found || hl_stream_init_tcp(&r->stream, r->parts.loop, r->parts.reader, on_event) != 0) {
-        expect(r, 1); /* its owner hears of it after the begin */
-        return;
-    }
-    r->has_stream = true;
-    r->stream.read_size = READ_SIZE;
-    struct sockaddr_storage address = *found;
+    struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
+    if (found)
+        address = *found;
     if (address.ss_family == AF_INET)
         ((struct sockaddr_in *)&address)->sin_port = htons(r->port);
     else
         ((struct sockaddr_in6 *)&address)->sin6_port = htons(r->port);
-    if (hl_stream_connect_tcp(&r->stream, (const struct sockaddr *)&address) != 0)
-        expect(r, 1);
+    if (found)
+        begin_exchange(r, (const struct sockaddr *)&address);
+    if (r->exchange)
+        hl_timer_disarm(&r->timer);
+    else
+        hl_timer_arm(r->parts.wheel, &r->timer, 1);
 }
 
 /* ---- the request ---- */
@@ -245,13 +177,13 @@ static enum hl_err write_request(
     hl_id_format(&request->run_id, id);
     hl_relay_pass_write(r->parts.store, &request->run_id, hl_clock_wall_ms(), pass);
     enum hl_err err =
-        hl_buf_printf(&r->text, "GET /v2/projects/%.*s/apps/%.*s/runs/%.*s/events?progress=%s",
+        hl_buf_printf(&r->request, "GET /v2/projects/%.*s/apps/%.*s/runs/%.*s/events?progress=%s",
             HL_STR_ARG(request->project), HL_STR_ARG(request->app), HL_ID_TEXT, id,
             request->wants_progress ? "true" : "false");
     if (!err)
-        err = write_last_event_id(&r->text, request->last_event_id);
+        err = write_last_event_id(&r->request, request->last_event_id);
     return err ? err
-               : hl_buf_printf(&r->text,
+               : hl_buf_printf(&r->request,
                      " HTTP/1.1\r\n"
                      "Host: %s%.*s%s:%u\r\n"
                      "User-Agent: hookline/" HL_VERSION "\r\n" HL_RELAY_PASS_NAME
@@ -278,34 +210,31 @@ struct hl_relay *hl_relay_begin(
         return NULL;
     r->parts = *parts;
     r->run_id = request->run_id;
-    hl_buf_init(&r->text, 0);
-    hl_message_reader_init(&r->answer, &rules);
+    r->begun_ms = uv_now(parts->loop);
+    hl_buf_init(&r->request, 0);
     hl_timer_init(&r->timer, on_time);
     hl_list_init(&r->name.node);
     if (!take_url(r, request->home, &url) || write_request(r, request, &url) != HL_OK) {
-        relay_free(r);
+        hl_relay_drop(r);
         return NULL;
     }
     r->name.on_found = on_found;
-    expect(r, CONNECT_MS);
+    hl_timer_arm(parts->wheel, &r->timer, CONNECT_MS);
     hl_relay_name_find(parts->names, &r->name);
     return r;
 }
 
+/* The follower's own deadline runs meanwhile. */
 void hl_relay_pause(struct hl_relay *r)
 {
     r->is_paused = true;
-    expect(r, 0); /* the follower's own deadline runs */
-    if (r->has_stream)
-        hl_stream_pause(&r->stream);
+    if (r->exchange)
+        hl_exchange_pause(r->exchange);
 }
 
 void hl_relay_resume(struct hl_relay *r)
 {
-    if (!r->is_paused)
-        return;
     r->is_paused = false;
-    expect(r, r->parts.silence_ms);
-    if (r->has_stream)
-        hl_stream_resume(&r->stream);
+    if (r->exchange)
+        hl_exchange_resume(r->exchange);
 }
