@@ -87,13 +87,6 @@ static bool is_other_site(struct hl_str site)
     return !hl_str_eq(site, HL_STR("same-origin")) && !hl_str_eq(site, HL_STR("none"));
 }
 
-bool hl_own_hosts_is_cross_site_by(
-    struct hl_str names, struct hl_str host, struct hl_str site, struct hl_str origin)
-{
-    return (site.n > 0 && is_other_site(site)) ||
-           (origin.n > 0 && !is_own_origin(names, origin, host));
-}
-
 /* A browser sends Sec-Fetch-Site to https and to loopback addresses alone, and no Origin with what an image or
  * a link asks for: then there is the page's address at the most. */
 bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head)

@@ -18,8 +18,5 @@ bool hl_own_hosts_are_valid(struct hl_str list);
 bool hl_own_hosts_have(struct hl_str names, struct hl_str host);
 /* A browser sent it for a page of another origin than ours. */
 bool hl_own_hosts_is_cross_site(struct hl_str names, const struct hl_head *head);
-/* The same by the fields alone: Host, and Sec-Fetch-Site and Origin, which are empty where they are not there. */
-bool hl_own_hosts_is_cross_site_by(
-    struct hl_str names, struct hl_str host, struct hl_str site, struct hl_str origin);
 
 #endif

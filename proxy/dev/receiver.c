@@ -2,7 +2,6 @@
 #include "dev/receiver.h"
 
 #include <arpa/inet.h>
-#include <llhttp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,21 +10,30 @@
 #include "base/buf.h"
 #include "config/own_hosts.h"
 #include "dev/delivery.h"
+#include "http/message.h"
+#include "http/refusal.h"
+
+#define HEAD_MAX (64 * 1024)
 
 /* A caller, who sends one request after another. */
 struct connection {
     struct hl_list node;
     uv_tcp_t tcp;
     struct hl_dev_receiver *receiver;
-    llhttp_t parser;
-    struct hl_buf target, name, value;
-    struct hl_buf host, site, origin; /* what a browser says of who asks */
-    bool says_twice;                  /* one of them: nobody does so */
+    struct hl_message_reader messages;
+    struct hl_buf in; /* what was not read yet: an incomplete head at the most */
+    /* the request under way */
+    bool has_head, is_last, is_ours;
+    enum hl_method method;
+    unsigned refused; /* 0: nothing is wrong with who asks */
     struct hl_dev_inspection inspection;
     bool is_closing;
 };
 
-static llhttp_settings_t events;
+static const struct hl_message_rules rules = {.max_head = HEAD_MAX,
+    .max_trailer = HEAD_MAX,
+    .no_head = &hl_refusals[HL_REFUSAL_NO_HEAD],
+    .head_too_large = &hl_refusals[HL_REFUSAL_HEAD_TOO_LARGE]};
 
 bool hl_dev_failures_are_valid(const char *failures)
 {
@@ -46,12 +54,8 @@ bool hl_dev_failures_are_valid(const char *failures)
 static void on_closed(uv_handle_t *handle)
 {
     struct connection *c = HL_CONTAINER_OF(handle, struct connection, tcp);
-    hl_buf_fini(&c->target);
-    hl_buf_fini(&c->name);
-    hl_buf_fini(&c->value);
-    hl_buf_fini(&c->host);
-    hl_buf_fini(&c->site);
-    hl_buf_fini(&c->origin);
+    hl_message_reader_fini(&c->messages);
+    hl_buf_fini(&c->in);
     hl_dev_inspection_end(&c->inspection);
     free(c);
 }
@@ -120,8 +124,10 @@ static void take_delivery(struct connection *c)
     struct hl_str failure = next_failure(c->receiver);
     uint64_t status = 200;
     note(c, failure.n > 0 ? failure : HL_STR("200"));
-    if (hl_str_eq(failure, HL_STR("timeout")))
+    if (hl_str_eq(failure, HL_STR("timeout"))) {
+        c->is_last = false; /* it is left to wait */
         return;
+    }
     if (hl_str_eq(failure, HL_STR("reset"))) {
         reset_connection(c);
         return;
@@ -154,108 +160,73 @@ static void list_deliveries(struct connection *c)
 
 /* ---- requests ---- */
 
-static struct connection *connection_of(llhttp_t *parser)
-{
-    return HL_CONTAINER_OF(parser, struct connection, parser);
-}
-
-static int append(struct hl_buf *to, const char *p, size_t n)
-{
-    return hl_buf_append(to, p, n) == HL_OK ? 0 : -1;
-}
-
-static int on_begin(llhttp_t *parser)
-{
-    struct connection *c = connection_of(parser);
-    hl_buf_drop(&c->target, c->target.n);
-    hl_buf_drop(&c->host, c->host.n);
-    hl_buf_drop(&c->site, c->site.n);
-    hl_buf_drop(&c->origin, c->origin.n);
-    c->says_twice = false;
-    hl_dev_inspection_begin(&c->inspection);
-    return 0;
-}
-
-static int on_url(llhttp_t *parser, const char *p, size_t n)
-{
-    return append(&connection_of(parser)->target, p, n);
-}
-
-static int on_name(llhttp_t *parser, const char *p, size_t n)
-{
-    return append(&connection_of(parser)->name, p, n);
-}
-
-static int on_value(llhttp_t *parser, const char *p, size_t n)
-{
-    return append(&connection_of(parser)->value, p, n);
-}
-
-static void note_asker(struct connection *c, struct hl_str name, struct hl_str value)
-{
-    struct {
-        struct hl_str name;
-        struct hl_buf *out;
-    } wanted[] = {{HL_STR("Host"), &c->host}, {HL_STR("Sec-Fetch-Site"), &c->site},
-        {HL_STR("Origin"), &c->origin}};
-    for (size_t i = 0; i < HL_ARRAY_LEN(wanted); i++) {
-        if (!hl_str_eq_nocase(name, wanted[i].name))
-            continue;
-        bool is_bad = wanted[i].out->n > 0 || hl_buf_append_str(wanted[i].out, value) != HL_OK;
-        c->says_twice = c->says_twice || is_bad;
-    }
-}
-
 /* Whoever shows a page to somebody on this machine can send something here: as at our other listeners a name
  * that was pointed here is refused, and a page of another origin changes nothing. 0: nothing is wrong. */
-static unsigned judge_asker(const struct connection *c, bool changes)
+static unsigned judge_asker(const struct hl_head *head)
 {
     const struct hl_str no_names = HL_STR("");
-    struct hl_str host = hl_buf_str(&c->host);
-    if (c->says_twice || !hl_own_hosts_have(no_names, host))
+    bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
+    if (!hl_own_hosts_have(no_names, head->host))
         return 421;
-    bool is_cross =
-        hl_own_hosts_is_cross_site_by(no_names, host, hl_buf_str(&c->site), hl_buf_str(&c->origin));
-    return changes && is_cross ? 403 : 0;
+    return changes && hl_own_hosts_is_cross_site(no_names, head) ? 403 : 0;
 }
 
-static int on_field(llhttp_t *parser)
+static void begin_request(struct connection *c, const struct hl_head *head)
 {
-    struct connection *c = connection_of(parser);
-    note_asker(c, hl_buf_str(&c->name), hl_buf_str(&c->value));
-    hl_dev_inspection_field(&c->inspection, hl_buf_str(&c->name), hl_buf_str(&c->value));
-    hl_buf_drop(&c->name, c->name.n);
-    hl_buf_drop(&c->value, c->value.n);
-    return 0;
-}
-
-static int on_head(llhttp_t *parser)
-{
-    struct connection *c = connection_of(parser);
+    c->has_head = true;
+    c->is_last = !head->is_persistent;
+    c->is_ours = hl_str_eq(head->target, HL_STR(HL_DEV_HOOKS_PATH));
+    c->method = head->method_id;
+    c->refused = judge_asker(head);
+    hl_dev_inspection_begin(&c->inspection);
+    for (size_t i = 0; i < head->field_count; i++)
+        hl_dev_inspection_field(&c->inspection, head->fields[i].name, head->fields[i].value);
     hl_dev_inspection_head(&c->inspection, c->receiver->secret);
-    return 0;
 }
 
-static int on_body(llhttp_t *parser, const char *p, size_t n)
+static void end_request(struct connection *c)
 {
-    hl_dev_inspection_body(&connection_of(parser)->inspection, (struct hl_str){p, n});
-    return 0;
-}
-
-static int on_request(llhttp_t *parser)
-{
-    struct connection *c = connection_of(parser);
-    bool is_ours = hl_str_eq(hl_buf_str(&c->target), HL_STR(HL_DEV_HOOKS_PATH));
-    unsigned refused = judge_asker(c, parser->method != HTTP_GET && parser->method != HTTP_HEAD);
-    if (refused)
-        answer(c, refused, HL_STR("{}\n"));
-    else if (is_ours && parser->method == HTTP_POST)
+    hl_message_next(&c->messages);
+    c->has_head = false;
+    if (c->refused)
+        answer(c, c->refused, HL_STR("{}\n"));
+    else if (c->is_ours && c->method == HL_METHOD_POST)
         take_delivery(c);
-    else if (is_ours && parser->method == HTTP_GET)
+    else if (c->is_ours && c->method == HL_METHOD_GET)
         list_deliveries(c);
     else
-        answer(c, is_ours ? 405 : 404, HL_STR("{}\n"));
-    return 0;
+        answer(c, c->is_ours ? 405 : 404, HL_STR("{}\n"));
+}
+
+/* ---- bytes ---- */
+
+/* False: more bytes are needed, or the connection closes. */
+static bool take_head(struct connection *c, struct hl_str *bytes)
+{
+    static struct hl_head head; /* within one event */
+    struct hl_refusal fault;
+    enum hl_message_event event = hl_message_read_request(&c->messages, bytes, &head, &fault);
+    if (event == HL_MESSAGE_HEAD) {
+        begin_request(c, &head);
+    } else if (event == HL_MESSAGE_FAULT) {
+        answer(c, fault.status, HL_STR("{}\n"));
+        close_connection(c);
+    }
+    return c->has_head;
+}
+
+static bool take_body(struct connection *c, struct hl_str *bytes)
+{
+    struct hl_refusal fault;
+    struct hl_str data;
+    enum hl_message_event event = hl_message_read_body(&c->messages, bytes, &data, &fault);
+    if (event == HL_MESSAGE_DATA)
+        hl_dev_inspection_body(&c->inspection, data);
+    else if (event == HL_MESSAGE_END)
+        end_request(c);
+    if (event == HL_MESSAGE_FAULT || (event == HL_MESSAGE_END && c->is_last))
+        close_connection(c);
+    return event != HL_MESSAGE_MORE && !c->is_closing;
 }
 
 static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
@@ -269,8 +240,14 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *out)
 static void on_bytes(uv_stream_t *stream, ssize_t n, const uv_buf_t *bytes)
 {
     struct connection *c = stream->data;
-    if (n < 0 || (n > 0 && llhttp_execute(&c->parser, bytes->base, (size_t)n) != HPE_OK))
+    if (n < 0 || hl_buf_append(&c->in, bytes->base, (size_t)n) != HL_OK) {
         close_connection(c);
+        return;
+    }
+    struct hl_str rest = hl_buf_str(&c->in);
+    while (c->has_head ? take_body(c, &rest) : take_head(c, &rest)) {
+    }
+    hl_buf_drop(&c->in, c->in.n - rest.n);
 }
 
 static bool may_accept(void *owner)
@@ -288,13 +265,8 @@ static void on_connection(struct hl_listener *listener)
     uv_tcp_init(listener->host.loop, &c->tcp);
     c->tcp.data = c;
     c->receiver = r;
-    hl_buf_init(&c->target, 64 * 1024);
-    hl_buf_init(&c->name, 64 * 1024);
-    hl_buf_init(&c->value, 64 * 1024);
-    hl_buf_init(&c->host, 1024);
-    hl_buf_init(&c->site, 1024);
-    hl_buf_init(&c->origin, 4096);
-    llhttp_init(&c->parser, HTTP_REQUEST, &events);
+    hl_buf_init(&c->in, 0);
+    hl_message_reader_init(&c->messages, &rules);
     hl_list_init(&c->node);
     hl_list_push_back(&r->connections, &c->node);
     int fd = hl_listener_take(listener);
@@ -309,15 +281,6 @@ int hl_dev_receiver_open(struct hl_dev_receiver *r, uv_loop_t *loop, uint16_t po
 {
     struct sockaddr_in at = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    llhttp_settings_init(&events);
-    events.on_message_begin = on_begin;
-    events.on_url = on_url;
-    events.on_header_field = on_name;
-    events.on_header_value = on_value;
-    events.on_header_value_complete = on_field;
-    events.on_headers_complete = on_head;
-    events.on_body = on_body;
-    events.on_message_complete = on_request;
     hl_list_init(&r->connections);
     r->port = port;
     const struct hl_listener_host host = {.loop = loop,
