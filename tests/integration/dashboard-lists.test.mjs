@@ -342,17 +342,25 @@ test('what came back is seen in the list, too', async (t) => {
     await assertAccessible(page, 'an opened delivery');
 });
 
+/** A hookline that has room for four at a time: the others are left. `first(n)` is awaited before each piece, the n-th. */
+const roomForFour = async (page, first) => {
+    let asked = 0;
+    await page.route('**/deliveries/redeliver', async (route) => {
+        const { delivery_ids: wanted } = route.request().postDataJSON();
+        await first(++asked);
+        const response = await route.fetch({ postData: { delivery_ids: wanted.slice(0, 4) } });
+        const answer = await response.json();
+        await route.fulfill({ response, json: { ...answer, left: [...answer.left, ...wanted.slice(4)] } });
+    });
+};
+
 test('sending many again is counted first, shows how far it is, and can be stopped', async (t) => {
     const { ask, call, ended, open, receiver } = await scene(t);
     for (let i = 0; i < 12; i++) await call('/run', { webhookEndpoint: receiver.script(`/${i}`, 410, 200) });
     await ended(12);
     const page = await open('#/deliveries?state=dead');
     const go = gate();
-    let asked = 0;
-    await page.route('**/redeliver', async (route) => {
-        if (++asked > 4) await go.promise;
-        await route.continue();
-    });
+    await roomForFour(page, (n) => n > 1 && go.promise);
     await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Redeliver many' });
     await dialog.getByRole('button', { name: 'Redeliver 12 deliveries' }).click();
@@ -374,21 +382,18 @@ test('Escape stops what is sent again, and nothing is asked where nothing is to 
     const page = await open('#/deliveries?state=dead');
     const go = gate();
     let asked = 0;
-    await page.route('**/redeliver', async (route) => {
-        asked++;
-        await go.promise;
-        await route.continue();
-    });
+    await roomForFour(page, (n) => ((asked = n), go.promise));
     await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
     await page.getByRole('button', { name: 'Redeliver 9 deliveries' }).click();
     await page.getByText('0 of 9').waitFor();
-    await until('as many are asked for as are at once', () => asked === 4);
+    await until('a piece is asked for', () => asked === 1);
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     go.open();
     await until('those that were asked for', async () => (await ask('/deliveries?state=delivered')).deliveries.length === 4);
     assert.equal((await ask('/deliveries?state=dead')).deliveries.length, 5);
-    await page.unroute('**/redeliver');
+    assert.equal(asked, 1);
+    await page.unroute('**/deliveries/redeliver');
     await follow(page, () => page.getByRole('link', { name: 'Deliveries' }).click());
     await page.getByRole('button', { name: 'Dead letters' }).click();
     await until('those that are left', async () => (await items(page).count()) === 5);
@@ -397,6 +402,41 @@ test('Escape stops what is sent again, and nothing is asked where nothing is to 
     await until('none is dead', async () => (await ask('/deliveries?state=dead')).deliveries.length === 0);
     await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
     await page.getByRole('dialog').getByText('There is nothing to send').waitFor();
+});
+
+test('many are sent again by one request, what became of each is told, and room is waited for', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    for (let i = 0; i < 3; i++) await call('/run', { webhookEndpoint: receiver.script(`/${i}`, 410, 200) });
+    await ended(3);
+    const page = await open('#/deliveries?state=dead', { complaints: /500|403|429/ });
+    const answers = [];
+    let asked = 0;
+    await page.route('**/deliveries/redeliver', (route) => (asked++, answers.length ? route.fulfill(answers.shift()) : route.continue()));
+    const dialog = page.getByRole('dialog', { name: 'Redeliver many' });
+    const sendAll = async (...given) => {
+        answers.push(...given);
+        await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
+        await dialog.getByRole('button', { name: 'Redeliver 3 deliveries' }).click();
+    };
+    const told = async (text) => {
+        await dialog.locator('p', { hasText: text }).first().waitFor();
+        await dialog.getByRole('button', { name: 'Close' }).click();
+    };
+    await sendAll({ status: 500, json: { detail: 'It is broken.' } });
+    await dialog.getByText('It is broken.').waitFor();
+    await told('Stopped: 0 deliveries queued to be sent again, 3 that may or may not have been.');
+    await sendAll({ status: 403, json: { detail: 'Not you.' } });
+    await dialog.getByText('Not you.').waitFor();
+    await told('Stopped: 0 deliveries queued to be sent again, 3 left as they were.');
+    const refused = ['pending', 'not_found'].map((reason) => ({ reason }));
+    await sendAll({ status: 202, json: { redelivered: 1, refused, left: [] } });
+    await told('Done: 1 delivery queued to be sent again, 1 on their way already, 1 not kept any more.');
+    asked = 0;
+    await sendAll({ status: 429, json: { detail: 'There is no room.' } });
+    await dialog.getByText('0 of 3, waiting for room').waitFor();
+    await told('Done: 3 deliveries queued to be sent again.');
+    assert.equal(asked, 2);
+    for (let i = 0; i < 3; i++) await receiver.delivered(`/${i}`, 2);
 });
 
 for (const [width, most] of [

@@ -1,11 +1,13 @@
-// bulk.js - sending many webhooks again: how many first, then one after the other, until it is done or stopped.
+// bulk.js - sending many webhooks again: how many first, then by their ids in pieces, until it is done or stopped. The
+// command line does the same (cli/redelivery.c).
 import * as api from './api.js';
 import { announce, button, dialog, fill, h, note } from './dom.js';
 import { plural } from './format.js';
 
-const AT_ONCE = 4;
+const PIECE = 500;
 const PAGE = 200;
-const FAILURES = 5; // of so many in a row no more is tried
+const PATIENCE = 60_000; /* ms without room for a single one */
+const PAUSE = 1000;
 
 const deliveries = (n) => plural(n, 'delivery', 'deliveries');
 
@@ -14,7 +16,7 @@ const deliveries = (n) => plural(n, 'delivery', 'deliveries');
  * the list in which they are. Resolves when it is over, with whether anything was sent.
  */
 export function redeliverMany(plan) {
-    const job = { isStopped: false, sent: 0, gone: 0, pending: 0, failed: 0, inARow: 0, error: null };
+    const job = { isStopped: false, sent: 0, gone: 0, pending: 0, unknown: 0, error: null };
     return dialog('Redeliver many', (close) => {
         const place = h('div.plan');
         showQuestion(place, plan, job, close).catch((error) => showProblem(place, error, close));
@@ -47,14 +49,13 @@ async function carryOut(place, plan, job, count, close) {
     const stop = button('Stop', () => (job.isStopped = true));
     fill(place, words, bar, h('div.actions', {}, stop));
     stop.focus();
-    const show = () => {
-        const done = job.sent + job.gone + job.pending + job.failed;
-        bar.value = done;
-        words.textContent = `${done.toLocaleString()} of ${count.toLocaleString()}`;
+    const show = (more) => {
+        bar.value = done(job);
+        words.textContent = `${done(job).toLocaleString()} of ${count.toLocaleString()}${more}`;
     };
-    show();
+    show('');
     const ids = plan.ids ? plan.ids[Symbol.iterator]() : listed(plan.filter, job);
-    await Promise.all(Array.from({ length: AT_ONCE }, () => work(ids, job, show)));
+    await sendAll(ids, job, show).catch((error) => fail(job, error.message));
     fill(place, h('p', {}, sum(job, count)), job.error && note('error', 'Not all of it worked', h('p', {}, job.error)), h('div.actions', {}, button('Close', () => close(), 'main')));
     place.querySelector('button').focus();
     announce(sum(job, count));
@@ -69,39 +70,57 @@ async function* listed(filter, job) {
     }
 }
 
-async function work(ids, job, show) {
+async function sendAll(ids, job, show) {
+    let piece = [];
+    let isListed = false;
+    let movedAt = performance.now();
     while (!job.isStopped) {
-        const { value: id, done } = await ids.next();
-        if (done || job.isStopped) return;
-        await sendOne(id, job);
-        show();
+        while (!isListed && piece.length < PIECE) {
+            const { value, done: isDone } = await ids.next();
+            if (isDone) isListed = true;
+            else piece.push(value);
+        }
+        if (!piece.length || job.isStopped) return;
+        const { left, full } = await sendPiece(piece, job);
+        if (left.length < piece.length) movedAt = performance.now();
+        else if (performance.now() - movedAt >= PATIENCE) fail(job, full);
+        piece = left;
+        show(full ? ', waiting for room' : '');
+        if (full && !job.isStopped) await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
 }
 
-async function sendOne(id, job) {
+/** Answers what is left of the piece, and with what words it was refused for want of room, if it was. */
+async function sendPiece(piece, job) {
     try {
-        await api.send('POST', `/deliveries/${id}/redeliver`);
-        job.sent++;
-        job.inARow = 0;
+        const { redelivered, refused, left } = await api.send('POST', '/deliveries/redeliver', { delivery_ids: piece });
+        job.sent += redelivered;
+        job.pending += refused.filter(({ reason }) => reason === 'pending').length;
+        job.gone += refused.filter(({ reason }) => reason !== 'pending').length;
+        return { left };
     } catch (error) {
-        if (error.status === 409) job.pending++;
-        else if (error.status === 404) job.gone++;
-        else {
-            job.failed++;
-            job.error = error.message;
-            job.isStopped ||= ++job.inARow === FAILURES;
-        }
+        if (error.status === 429 || error.status === 503) return { left: piece, full: error.message };
+        if (!error.status || error.status >= 500) job.unknown += piece.length;
+        fail(job, error.message);
+        return { left: piece };
     }
 }
+
+function fail(job, message) {
+    job.error = message;
+    job.isStopped = true;
+}
+
+const done = (job) => job.sent + job.gone + job.pending;
 
 /** What was done, and what was not. */
 function sum(job, count) {
-    const left = Math.max(0, count - job.sent - job.gone - job.pending - job.failed);
+    const left = Math.max(0, count - done(job) - job.unknown);
     const parts = [
         `${deliveries(job.sent)} queued to be sent again`,
         job.pending && `${job.pending.toLocaleString()} on their way already`,
         job.gone && `${job.gone.toLocaleString()} not kept any more`,
-        job.failed && `${job.failed.toLocaleString()} failed`,
+        job.unknown && `${job.unknown.toLocaleString()} that may or may not have been`,
         job.isStopped && left && `${left.toLocaleString()} left as they were`,
     ];
     return `${job.isStopped ? 'Stopped' : 'Done'}: ${parts.filter(Boolean).join(', ')}.`;
