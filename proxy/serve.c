@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/log_sink.h"
 #include "cli/cli.h"
-#include "cli/settings.h"
+#include "cli/config.h"
 #include "config/config.h"
 #include "config/port.h"
 #include "config/postgres_url.h"

@@ -1,22 +1,19 @@
 /* call.c - calls of the app through the run listener, with a token that the running sidecar gives to
  * whoever may use its control socket (for calls alone, good for an hour, kept nowhere), or with that of
  * --token-file. */
-#include "cli/call.h"
+#include "cli/catalog.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "auth/json_load.h"
-#include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/fetch.h"
 #include "cli/outcome.h"
-#include "cli/readable.h"
-#include "cli/server.h"
 #include "cli/screen.h"
+#include "cli/server.h"
 #include "cli/session.h"
-#include "cli/target.h"
 #include "config/config.h"
 #include "http/field.h"
 #include "net/address.h"

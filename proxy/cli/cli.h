@@ -1,13 +1,12 @@
-/* cli.h - one call of a command of `hookline`: what it is given and what it gives back. */
+/* cli.h - one call of a command of `hookline`: what it is given, its arguments, and what it gives back. */
 #ifndef HL_CLI_CLI_H
 #define HL_CLI_CLI_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/compiler.h"
-
-struct hl_cli_command;
 
 /* Where a hookline is that is not this machine's: what the options of those names say. */
 struct hl_cli_remote {
@@ -49,5 +48,39 @@ enum {
 int hl_cli_usage_error(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
 /* Says "hookline <command>: <message>"; returns HL_CLI_FAILED. */
 int hl_cli_fail(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
+
+/* ---- arguments ---- */
+
+/* How often an option may be given that may be given more than once. */
+#define HL_CLI_TEXTS_MAX 16
+
+/* One that a command takes. */
+struct hl_cli_option {
+    const char *name;  /* "--project" */
+    const char **text; /* it takes a value; NULL: it takes none */
+    bool *is_given;    /* with a value: it may be given again and again, and `text` is the first of
+                        * HL_CLI_TEXTS_MAX places for them, NULL each */
+};
+
+/* `--name value`, `--name=value`; `--` ends the options. Where the command's synopsis has the words that an
+ * option takes ("dead|delivered"), others are refused. The words go to `words`, `*count` of them.
+ * --url and --token-file go to cli->remote, if there is one. HL_CLI_OK, or it has said all that is
+ * wrong and the status is for exiting. */
+HL_MUST_CHECK int hl_cli_read_arguments(const struct hl_cli *cli,
+    const struct hl_cli_option *options, size_t option_count, const char **words, size_t max_words,
+    size_t *count);
+
+/* The same where one word is needed: `what` is said of it if it is missing ("a run's id"). */
+HL_MUST_CHECK int hl_cli_read_word(const struct hl_cli *cli, const struct hl_cli_option *options,
+    size_t option_count, const char **word, const char *what);
+/* An option that has to be given: HL_CLI_OK, or it has said that it is missing, and what it is. */
+HL_MUST_CHECK int hl_cli_need(const struct hl_cli *cli, const char *name, const char *text);
+
+/* A point in time: RFC 3339, a date, or a duration before (`sign` -1) or after (1) now. */
+bool hl_cli_read_time(const char *text, int sign, int64_t *wall_ms);
+/* The value of an option that is such a point, before now. HL_CLI_OK, for NULL too, or it has said what
+ * the option takes. */
+int hl_cli_check_time(
+    const struct hl_cli *cli, const char *name, const char *text, int64_t *wall_ms);
 
 #endif

@@ -1,10 +1,9 @@
 /* completion.c - scripts for bash, zsh and fish, made of the commands' table: which word may come next, after a
  * command which options, and after an option which words, or the name of a file. */
-#include "cli/completion.h"
+#include "cli/catalog.h"
 
 #include <string.h>
 
-#include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/synopsis.h"
 

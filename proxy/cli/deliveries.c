@@ -1,15 +1,53 @@
-/* deliveries.c - `hookline deliveries list` and `show`.
- * Not here: sending them again (redeliver.c), one as a story (story.c). */
+/* deliveries.c - `hookline deliveries list` and `show`, and `destinations`: where a project's webhooks go, which of those
+ * places do not answer, and what waits for them.
+ * Not here: sending them again (redelivery.c), one with its attempts (report.c). */
 #include "cli/deliveries.h"
 
-#include "cli/argument.h"
+#include "base/compiler.h"
 #include "cli/cli.h"
-#include "cli/delivery_table.h"
+#include "cli/catalog.h"
 #include "cli/lookup.h"
 #include "cli/session.h"
 #include "cli/story.h"
 #include "cli/table.h"
 #include "cli/wish.h"
+
+/* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
+static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},
+    {"RUN", HL_CLI_RUN_ID, 7}, {"APP", HL_CLI_TEXT, 4}, {"STATE", HL_CLI_PLAIN, 0},
+    {"DESTINATION", HL_CLI_ADDRESS, 1}, {"ATTEMPTS", HL_CLI_PLAIN, 6}, {"STATUS", HL_CLI_PLAIN, 5},
+    {"CREATED", HL_CLI_TIME, 0}, {"ERROR", HL_CLI_ERROR, 2}};
+
+const char *hl_cli_attempt_error(
+    const json_t *attempt, const char *error, const char *status, char *into, size_t cap)
+{
+    json_int_t code = json_integer_value(json_object_get(attempt, status));
+    if (json_is_string(json_object_get(attempt, error)) || code / 100 == 2 || code == 0)
+        return hl_cli_member(attempt, error, into, cap);
+    snprintf(into, cap, "status %lld", (long long)code);
+    return into;
+}
+
+void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out)
+{
+    hl_cli_table_init_for(table, out, columns, HL_ARRAY_LEN(columns));
+}
+
+void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery)
+{
+    static const char *const members[] = {
+        "delivery_id", "run_id", "app_name", "state", "destination", "attempt_count"};
+    const json_t *attempts = json_object_get(delivery, "attempts");
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    char text[HL_CLI_MEMBER_TEXT];
+    for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
+        hl_cli_table_add(table, hl_cli_member(delivery, members[i], text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(last, "status_code", text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(delivery, "created_at", text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_attempt_error(last, "error", "status_code", text, sizeof(text)));
+}
+
+/* ---- list and show ---- */
 
 static void add_row(void *table, json_t *delivery)
 {
@@ -80,6 +118,73 @@ int hl_cli_deliveries_show(const struct hl_cli *cli)
     else if (status == HL_CLI_OK)
         tell(cli, delivery);
     json_decref(delivery);
+    hl_cli_session_close(session);
+    return status;
+}
+
+/* ---- destinations ---- */
+
+#define ALL 1000000
+
+static const struct hl_cli_column place_columns[] = {{"DESTINATION", HL_CLI_ADDRESS, 0},
+    {"PENDING", HL_CLI_PLAIN, 0}, {"DEAD", HL_CLI_PLAIN, 0}, {"OLDEST", HL_CLI_TIME, 3},
+    {"FAILING SINCE", HL_CLI_TIME, 0}, {"TRIED 1H", HL_CLI_PLAIN, 6}, {"OK", HL_CLI_PLAIN, 2},
+    {"P95 MS", HL_CLI_PLAIN, 4}, {"LAST", HL_CLI_TIME, 5}, {"LAST ERROR", HL_CLI_ERROR, 1}};
+
+/* hl_cli_member has no fractions. */
+static const char *number(const json_t *value, double factor, const char *unit, char into[32])
+{
+    if (!json_is_number(value))
+        return NULL;
+    double n = json_number_value(value) * factor;
+    snprintf(into, 32, n < 1000 ? "%.4g%s" : "%.0f%s", n, unit);
+    return into;
+}
+
+static void add_place(void *owner, json_t *row)
+{
+    static const char *const before[] = {
+        "destination", "pending", "dead", "oldest_pending_at", "failing_since"};
+    struct hl_cli_table *table = owner;
+    const json_t *hour = json_object_get(row, "last_hour");
+    char text[HL_CLI_MEMBER_TEXT], digits[32];
+    for (size_t i = 0; i < HL_ARRAY_LEN(before); i++)
+        hl_cli_table_add(table, hl_cli_member(row, before[i], text, sizeof(text)));
+    hl_cli_table_add(table, hl_cli_member(hour, "attempts", text, sizeof(text)));
+    hl_cli_table_add(table, number(json_object_get(hour, "success_rate"), 100, "%", digits));
+    hl_cli_table_add(table, number(json_object_get(hour, "p95_ms"), 1, "", digits));
+    hl_cli_table_add(table, hl_cli_member(row, "last_attempt_at", text, sizeof(text)));
+    hl_cli_table_add(
+        table, hl_cli_attempt_error(row, "last_error", "last_status_code", text, sizeof(text)));
+}
+
+static int list_places(
+    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+{
+    struct hl_cli_table table;
+    w->project = hl_cli_session_project(session, cli, w->project);
+    if (!w->project)
+        return HL_CLI_USAGE;
+    hl_cli_table_init_for(&table, cli->out, place_columns, HL_ARRAY_LEN(place_columns));
+    return hl_cli_wish_list(session, cli, w, "/destinations", "destinations", &table, add_place);
+}
+
+int hl_cli_deliveries_destinations(const struct hl_cli *cli)
+{
+    struct hl_cli_wish w = {.project = NULL};
+    const struct hl_cli_option options[] = {{.name = "--project", .text = &w.project},
+        {.name = "--limit", .text = &w.limit}, {.name = "--json", .is_given = &w.is_json}};
+    size_t count;
+    struct hl_cli_session *session;
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    status = hl_cli_wish_check(&w, cli, status);
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&session, cli);
+    if (status != HL_CLI_OK)
+        return status;
+    if (!w.limit) /* they are few, and the one that fails may be the last */
+        w.left = ALL;
+    status = list_places(session, cli, &w);
     hl_cli_session_close(session);
     return status;
 }

@@ -1,10 +1,18 @@
-/* deliveries.h - `hookline deliveries list` and `show`. Each returns the exit status. */
+/* deliveries.h - webhooks as rows of a table: where each goes, how it stands, what its newest attempt met. */
 #ifndef HL_CLI_DELIVERIES_H
 #define HL_CLI_DELIVERIES_H
 
-struct hl_cli;
+#include <jansson.h>
+#include <stdio.h>
 
-int hl_cli_deliveries_list(const struct hl_cli *cli);
-int hl_cli_deliveries_show(const struct hl_cli *cli);
+struct hl_cli_table;
+
+void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out);
+void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery);
+
+/* What an attempt met if that was not a success: the member `error` of it, or "status 500" of the member
+ * `status`. `into` has `cap` bytes. */
+const char *hl_cli_attempt_error(
+    const json_t *attempt, const char *error, const char *status, char *into, size_t cap);
 
 #endif

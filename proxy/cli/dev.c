@@ -1,14 +1,13 @@
 /* dev.c - the arguments of `hookline dev`. Not here: what it does (dev/dev.c). */
-#include "cli/dev.h"
+#include "cli/catalog.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cli/argument.h"
-#include "dev/dev.h"
 #include "cli/cli.h"
+#include "dev/dev.h"
 #include "dev/receiver.h"
 #include "http/url.h"
 

@@ -1,12 +1,12 @@
 /* health.c - `hookline health`: asks the sidecar of this environment whether it is ready, so that a
  * container's health check needs no HTTP client in the image. */
-#include "cli/health.h"
+#include "cli/catalog.h"
 
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/fetch.h"
-#include "cli/settings.h"
+#include "cli/config.h"
 #include "config/choice.h"
 #include "config/config.h"
 #include "net/address.h"

@@ -6,11 +6,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/target.h"
+#include "cli/server.h"
 
 #define DIGITS    32
 #define LEAST     4 /* less would be everybody's */

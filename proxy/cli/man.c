@@ -1,6 +1,6 @@
 /* man.c - the manual page in roff's man macros (man(7)): commands, options and examples from their table,
  * settings by name. */
-#include "cli/man.h"
+#include "cli/catalog.h"
 
 #include "base/compiler.h"
 #include "base/utf8.h"

@@ -10,14 +10,13 @@
 
 #include "auth/json_load.h"
 #include "base/clock.h"
-#include "cli/argument.h"
 #include "cli/cli.h"
+#include "cli/catalog.h"
 #include "cli/lookup.h"
 #include "cli/server.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/target.h"
 #include "config/value.h"
 
 #define WAIT_S  "20" /* that one question waits for the end */

@@ -12,10 +12,6 @@
 struct hl_cli;
 struct hl_cli_session;
 
-int hl_cli_runs_result(const struct hl_cli *cli);
-int hl_cli_runs_logs(const struct hl_cli *cli);
-int hl_cli_runs_wait(const struct hl_cli *cli);
-
 /* Until the run, whose whole id this is, has ended; `limit_ms` 0: however long that takes. `*run` is the
  * caller's. HL_CLI_OK, or it has said what is in the way. */
 HL_MUST_CHECK int hl_cli_await(struct hl_cli_session *session, const struct hl_cli *cli,

@@ -1,15 +1,176 @@
-/* runs.c - `hookline runs list`, `cancel` and `rerun`.
- * Not here: `runs show` (story.c), a list that goes on (follow.c), responses and logs (outcome.c),
- * `runs send` (call.c), `runs redeliver` (redeliver.c). */
-#include "cli/runs.h"
+/* runs.c - `hookline runs list`, `cancel` and `rerun`. With --follow a list asks for the newest runs each second and
+ * prints what was not there before: a line for each that comes, and for each change of its state.
+ * Not here: `runs show` (report.c), responses and logs (outcome.c), `runs send` (call.c), `runs redeliver`
+ * (redelivery.c). */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
-#include "cli/argument.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "cli/cli.h"
-#include "cli/follow.h"
+#include "cli/catalog.h"
 #include "cli/lookup.h"
+#include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/wish.h"
+
+/* ---- a list that goes on ---- */
+
+#define SEEN_MAX  1024  /* runs that are known; an older one that changes is printed once more */
+#define BEGIN_MAX 10    /* lines to begin with, unless --limit says */
+#define PAGE      200   /* that are looked at again each second */
+#define NEW_MAX   50000 /* beside those, newer ones than the second before */
+
+#define REASON_WIDTH 12 /* "bad_response"; longer ones push what follows */
+#define DAYTIME_AT   11 /* in a time of RFC 3339 */
+#define DAYTIME      9  /* "05:00:24Z" */
+
+struct seen {
+    char id[HL_ID_TEXT + 1], state[16];
+};
+
+struct following {
+    const struct hl_cli *cli;
+    struct hl_cli_screen screen;
+    bool is_json;
+    struct hl_cli_wish *wish;
+    char newest[HL_ID_TEXT + 1]; /* of the round before */
+    json_t *rows;                /* of this round, newest first */
+    size_t next;                 /* place for the next in `seen` */
+    struct seen seen[SEEN_MAX];
+};
+
+static const char *text_of(const json_t *run, const char *name)
+{
+    const char *text = json_string_value(json_object_get(run, name));
+    return text ? text : "-";
+}
+
+/* True: it was not known, or was in another state. */
+static bool is_news(struct following *f, const json_t *run)
+{
+    const char *id = text_of(run, "run_id"), *state = text_of(run, "state");
+    struct seen *seen = NULL;
+    for (size_t i = 0; i < SEEN_MAX && !seen; i++)
+        if (strcmp(f->seen[i].id, id) == 0)
+            seen = &f->seen[i];
+    if (seen && strcmp(seen->state, state) == 0)
+        return false;
+    if (!seen)
+        seen = &f->seen[f->next++ % SEEN_MAX];
+    snprintf(seen->id, sizeof(seen->id), "%s", id);
+    snprintf(seen->state, sizeof(seen->state), "%s", state);
+    return true;
+}
+
+/* What is to come is not known: the columns are as wide as is usual, and what may be long comes last. A
+ * terminal has the time of day, and of ids what its tables show. */
+static void print_head(const struct following *f)
+{
+    bool is_short = f->screen.is_terminal;
+    fprintf(f->cli->out, "%s%-*s  %-*s  %-9s  %-6s  %-*s  %-8s  PATH%s\n",
+        hl_cli_color_faint(&f->screen), is_short ? DAYTIME : HL_CLOCK_TEXT - 1, "TIME",
+        is_short ? HL_CLI_TAIL : HL_ID_TEXT, "RUN", "STATE", "STATUS", REASON_WIDTH, "REASON",
+        "APP", hl_cli_color_end(&f->screen));
+}
+
+static void print_line(const struct following *f, const json_t *run)
+{
+    FILE *out = f->cli->out;
+    char status[HL_CLI_MEMBER_TEXT];
+    const char *state = text_of(run, "state"), *color = hl_cli_color_of(&f->screen, state);
+    const char *id = text_of(run, "run_id"), *finished = text_of(run, "finished_at");
+    const char *time = *finished != '-' ? finished : text_of(run, "created_at");
+    if (f->screen.is_terminal && strlen(time) > DAYTIME_AT + DAYTIME && strlen(id) > HL_CLI_TAIL) {
+        char daytime[DAYTIME + 1];
+        snprintf(daytime, sizeof(daytime), "%.*sZ", DAYTIME - 1, time + DAYTIME_AT);
+        hl_cli_print(out, daytime);
+        id += strlen(id) - HL_CLI_TAIL;
+    } else {
+        hl_cli_print(out, time);
+    }
+    fputs("  ", out);
+    hl_cli_print(out, id);
+    fprintf(out, "  %s", color);
+    hl_cli_print_cell(out, state, 9);
+    fprintf(out, "%s  ", *color ? hl_cli_color_end(&f->screen) : "");
+    hl_cli_print_cell(out, hl_cli_member(run, "status_code", status, sizeof(status)), 6);
+    fputs("  ", out);
+    hl_cli_print_cell(out, text_of(run, "reason"), REASON_WIDTH);
+    fputs("  ", out);
+    hl_cli_print_cell(out, text_of(run, "app_name"), 8);
+    fputs("  ", out);
+    hl_cli_print(out, text_of(run, "path"));
+    fputc('\n', out);
+}
+
+static void keep_row(void *owner, json_t *run)
+{
+    struct following *f = owner;
+    bool is_new = *f->newest && strcmp(text_of(run, "run_id"), f->newest) > 0;
+    json_array_append(f->rows, run);
+    f->wish->left += is_new && json_array_size(f->rows) < NEW_MAX;
+}
+
+/* Oldest first. `most`: so many of them are printed; the others are only known from then on. */
+static void show_round(struct following *f, uint64_t most)
+{
+    for (size_t i = json_array_size(f->rows); i-- > 0;) {
+        const json_t *run = json_array_get(f->rows, i);
+        if (!is_news(f, run) || i >= most)
+            continue;
+        if (f->is_json)
+            hl_cli_print_json(f->cli, run);
+        else
+            print_line(f, run);
+    }
+    if (json_array_size(f->rows) > 0)
+        snprintf(f->newest, sizeof(f->newest), "%s", text_of(json_array_get(f->rows, 0), "run_id"));
+    json_array_clear(f->rows);
+}
+
+static int go_on(struct hl_cli_session *session, struct following *f, struct hl_cli_wish *w)
+{
+    const struct timespec pause = {.tv_sec = 1};
+    uint64_t most = w->limit ? w->left : BEGIN_MAX;
+    for (;;) {
+        w->left = PAGE;
+        int status = hl_cli_wish_pages(session, w, "/runs", "runs", keep_row, f);
+        if (status != HL_CLI_OK)
+            return status;
+        show_round(f, most);
+        if (fflush(f->cli->out) != 0)
+            return HL_CLI_FAILED;
+        most = UINT64_MAX;
+        nanosleep(&pause, NULL);
+    }
+}
+
+int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+{
+    if (!hl_cli_session_has_sidecar(session))
+        return hl_cli_fail(cli, "no hookline runs here: nothing would come");
+    struct following *f = calloc(1, sizeof(*f));
+    json_t *rows = json_array();
+    if (!f || !rows) {
+        free(f);
+        json_decref(rows);
+        return hl_cli_fail(cli, "out of memory");
+    }
+    f->cli = cli;
+    f->screen = hl_cli_screen_of(cli->out);
+    f->is_json = w->is_json;
+    f->rows = rows;
+    f->wish = w;
+    if (!f->is_json)
+        print_head(f);
+    int status = go_on(session, f, w);
+    json_decref(rows);
+    free(f);
+    return status;
+}
 
 /* ---- list ---- */
 

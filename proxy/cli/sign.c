@@ -1,7 +1,7 @@
 /* sign.c - `hookline sign` and `verify`: a webhook's signatures over a body in a file or on stdin, in
  * both schemes (contract 5). For people who write receivers.
  * Not here: the signatures (webhook/signature.c). */
-#include "cli/sign.h"
+#include "cli/catalog.h"
 
 #include <errno.h>
 #include <mbedtls/platform_util.h>
@@ -10,9 +10,8 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/str.h"
-#include "cli/argument.h"
 #include "cli/cli.h"
-#include "cli/settings.h"
+#include "cli/config.h"
 #include "config/config.h"
 #include "config/secret_text.h"
 #include "webhook/signature.h"

@@ -3,8 +3,8 @@
 #include "cli/story.h"
 
 #include "base/clock.h"
-#include "cli/argument.h"
 #include "cli/cli.h"
+#include "cli/catalog.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
 #include "cli/session.h"

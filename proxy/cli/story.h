@@ -6,9 +6,6 @@
 
 struct hl_cli;
 
-/* Returns the exit status. */
-int hl_cli_runs_show(const struct hl_cli *cli);
-
 /* A member of `object` after a label; nothing if it is null. */
 void hl_cli_story_line(
     const struct hl_cli *cli, const char *label, const json_t *object, const char *name);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "cli/readable.h"
+#include "cli/screen.h"
 
 #define GAP      2
 #define ID_SHORT 18 /* "01a201a0-7ddc-7120": a millisecond and a count within it */

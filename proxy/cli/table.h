@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "cli/readable.h"
 #include "cli/screen.h"
 
 #define HL_CLI_COLUMNS_MAX 12

@@ -3,11 +3,10 @@
 
 #include <string.h>
 
-#include "cli/argument.h"
 #include "cli/cli.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/target.h"
+#include "cli/server.h"
 #include "store/destination.h"
 #include "store/search.h"
 

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/argument.h"
 #include "cli/cli.h"
 
 static char errors[1024];

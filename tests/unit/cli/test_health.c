@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/health.h"
+#include "cli/catalog.h"
 
 /* A server that takes one connection, reads the request and gives its answer in two pieces. */
 struct server {

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "cli/target.h"
+#include "cli/server.h"
 
 Test(target, is_of_one_project_or_of_all)
 {

@@ -1,6 +1,6 @@
 #include <criterion/criterion.h>
 
-#include "cli/paragraph.h"
+#include "cli/help.h"
 
 static char output[1024];
 
