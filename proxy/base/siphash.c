@@ -1,6 +1,9 @@
 /* siphash.c - SipHash-2-4. Any thread; no state. */
 #include "base/siphash.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/str.h"
 
 static inline uint64_t rotate(uint64_t v, unsigned bits)
@@ -36,10 +39,9 @@ uint64_t hl_siphash(const uint64_t key[2], struct hl_str text)
         key[0] ^ UINT64_C(0x6c7967656e657261), key[1] ^ UINT64_C(0x7465646279746573)};
     size_t i = 0;
     for (; i + 8 <= text.n; i += 8) {
-        uint64_t word = 0;
-        for (unsigned k = 0; k < 8; k++)
-            word |= (uint64_t)(unsigned char)text.p[i + k] << (8 * k);
-        absorb(v, word);
+        uint64_t word;
+        memcpy(&word, text.p + i, sizeof(word));
+        absorb(v, le64toh(word));
     }
     uint64_t last = (uint64_t)text.n << 56;
     for (unsigned k = 0; i + k < text.n; k++)

@@ -1,8 +1,7 @@
 /* body_reader.c - a body at rest, piece by piece.
  * Owns: the file descriptor or the bytes, and one piece. Thread: its loop's; reads and hashes in
  * libuv's pool.
- * Promise: one piece at a time; the last one is given only if the whole body is what was stored (its
- * SHA-256).
+ * Promise: one piece at a time; the last one is given only if the whole body is what was stored.
  * Not here: where the pieces go (source.c, inquiry.c, api/). */
 #include "body/body_reader.h"
 
@@ -27,7 +26,7 @@ struct hl_body_reader {
     struct hl_id file;
     char *bytes; /* NULL: they are in the file */
     uint64_t size, left;
-    uint8_t expected[32];
+    uint8_t expected[HL_DIGEST_SIZE];
     mbedtls_sha256_context sha;
     int fd;
     enum hl_err err;
@@ -50,7 +49,7 @@ struct hl_body_reader *hl_body_reader_new(uv_loop_t *loop, const char *data_dir,
     r->bytes = body->bytes;
     body->bytes = NULL;
     r->size = r->left = body->size;
-    memcpy(r->expected, body->sha256, sizeof(r->expected));
+    memcpy(r->expected, body->digest, sizeof(r->expected));
     mbedtls_sha256_init(&r->sha);
     mbedtls_sha256_starts_ret(&r->sha, 0);
     r->fd = -1;
@@ -68,7 +67,17 @@ static void reader_free(struct hl_body_reader *r)
     free(r);
 }
 
-static void read_file(struct hl_body_reader *r, size_t want)
+/* Checked as a whole, before the first piece. */
+static void read_memory(struct hl_body_reader *r, size_t want)
+{
+    if (r->left == r->size &&
+        !hl_digest_fits(r->expected, (struct hl_str){r->bytes, (size_t)r->size}))
+        r->err = HL_ERR_CORRUPT;
+    else
+        memcpy(r->piece, r->bytes + (r->size - r->left), r->n = want);
+}
+
+static void read_bytes(struct hl_body_reader *r, size_t want)
 {
     if (r->fd < 0)
         r->err = hl_body_file_open(r->data_dir, &r->file, &r->fd);
@@ -86,25 +95,31 @@ static void read_file(struct hl_body_reader *r, size_t want)
     }
 }
 
-/* In the pool. */
-static void on_read_work(uv_work_t *work)
+/* Checked as it is read. */
+static void read_file(struct hl_body_reader *r, size_t want)
 {
-    struct hl_body_reader *r = HL_CONTAINER_OF(work, struct hl_body_reader, work);
-    uint8_t sha[32];
-    size_t want = r->left < PIECE_SIZE ? (size_t)r->left : PIECE_SIZE;
-    if (r->bytes)
-        memcpy(r->piece, r->bytes + (r->size - r->left), r->n = want);
-    else
-        read_file(r, want);
+    uint8_t sha[HL_DIGEST_SIZE];
+    read_bytes(r, want);
     if (r->err != HL_OK)
         return;
     mbedtls_sha256_update_ret(&r->sha, (unsigned char *)r->piece, r->n);
-    r->left -= r->n;
-    if (r->left > 0)
+    if (r->n < r->left)
         return;
     mbedtls_sha256_finish_ret(&r->sha, sha);
     if (memcmp(sha, r->expected, sizeof(sha)) != 0)
         r->err = HL_ERR_CORRUPT;
+}
+
+/* In the pool. */
+static void on_read_work(uv_work_t *work)
+{
+    struct hl_body_reader *r = HL_CONTAINER_OF(work, struct hl_body_reader, work);
+    size_t want = r->left < PIECE_SIZE ? (size_t)r->left : PIECE_SIZE;
+    if (r->bytes)
+        read_memory(r, want);
+    else
+        read_file(r, want);
+    r->left -= r->err == HL_OK ? r->n : 0;
 }
 
 static void on_read_done(uv_work_t *work, int status)

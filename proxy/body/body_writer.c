@@ -20,7 +20,7 @@ void hl_body_writer_init(struct hl_body_writer *w, uv_loop_t *loop, const char *
     w->data_dir = data_dir;
     w->on_done = on_done;
     w->fd = -1;
-    w->is_running = w->drops = false;
+    w->is_running = w->drops = w->wants_sha256 = false;
     w->bytes = NULL;
     atomic_init(&w->written, 0);
     mbedtls_sha256_init(&w->sha);
@@ -87,7 +87,7 @@ static void on_work(uv_work_t *work)
         w->err = hash_file(w);
     if (w->err != HL_OK || !w->is_last)
         return;
-    mbedtls_sha256_finish_ret(&w->sha, w->sha256);
+    mbedtls_sha256_finish_ret(&w->sha, w->digest);
     w->err = hl_body_file_commit(w->data_dir, &w->file, w->fd);
 }
 
@@ -125,8 +125,11 @@ bool hl_body_writer_drop(struct hl_body_writer *w)
 
 void hl_body_writer_hash(struct hl_body_writer *w, const char *bytes, size_t n)
 {
-    mbedtls_sha256_update_ret(&w->sha, (const unsigned char *)bytes, n);
-    mbedtls_sha256_finish_ret(&w->sha, w->sha256);
+    struct hl_str body = {bytes, n};
+    if (w->wants_sha256)
+        hl_digest_sha256(body, w->digest);
+    else
+        hl_digest_short(body, w->digest);
 }
 
 static void on_remove(uv_work_t *work)

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "store/digest.h"
 
 struct hl_body_writer {
     uv_work_t work;
@@ -19,8 +20,9 @@ struct hl_body_writer {
     struct hl_id file; /* set before the first piece that is written */
     int fd;            /* -1: no file yet */
     _Atomic uint64_t written;
-    mbedtls_sha256_context sha;
-    uint8_t sha256[32]; /* of the whole body, after its last piece */
+    mbedtls_sha256_context sha;     /* of the file */
+    bool wants_sha256;              /* of a body in memory, too */
+    uint8_t digest[HL_DIGEST_SIZE]; /* of the whole body, after its last piece */
 
     /* the piece in the pool's hands */
     bool is_running;

@@ -20,7 +20,7 @@
 
 /* A source is paused when this much waits behind a piece in flight. */
 #define PIECE_SIZE   (64 * 1024)
-#define HASH_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us */
+#define HASH_NOW_MAX (16 * 1024) /* hashing this much on the loop takes 55 us at most */
 #define GROW_FIRST   1024
 
 /* Where the body is. */
@@ -106,6 +106,7 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
     if (checks)
         hl_body_check_init(&s->check, expects_json);
     hl_body_writer_init(&s->writer, home->loop, home->data_dir, on_written);
+    s->writer.wants_sha256 = home->wants_sha256;
     home->open++;
     return s;
 }
@@ -154,6 +155,11 @@ void hl_spool_set_journal(struct hl_spool *s, struct hl_journal *journal, const 
         return;
     move_place(s, SPOOL_JOURNALED);
     s->writer.file = *file;
+}
+
+void hl_spool_want_sha256(struct hl_spool *s)
+{
+    s->writer.wants_sha256 = true;
 }
 
 void hl_spool_expect(struct hl_spool *s, uint64_t size)
@@ -208,7 +214,7 @@ static void conclude(struct hl_spool *s)
         body.bytes = s->bytes;
         s->bytes = NULL;
     }
-    memcpy(body.sha256, s->writer.sha256, sizeof(body.sha256));
+    memcpy(body.digest, s->writer.digest, sizeof(body.digest));
     s->events->on_done(s->owner, s, s->err, &body);
     if (s->place == SPOOL_DROPPED)
         discard(s);

@@ -26,6 +26,7 @@ struct hl_spool_home {
     /* Without a data directory: what all workers' spools may hold beyond HL_BODY_INLINE_MAX each;
      * NULL: no limit. */
     _Atomic uint64_t *memory_left;
+    bool wants_sha256; /* of all bodies: who reads them may know no other digest */
 };
 
 #define HL_SPOOL_BURST (16 * 1024 * 1024) /* a process: workers have equal parts */
@@ -53,6 +54,8 @@ struct hl_spool *hl_spool_new(struct hl_spool_home *home, uint64_t limit, bool c
  * when the body is recorded. */
 void hl_spool_set_journal(struct hl_spool *s, struct hl_journal *journal, const struct hl_id *file);
 
+/* Before its end: its digest is to be SHA-256 wherever it is (store/digest.h). */
+void hl_spool_want_sha256(struct hl_spool *s);
 /* The body's length is known: a long one goes to the file from the start. */
 void hl_spool_expect(struct hl_spool *s, uint64_t size);
 

@@ -57,7 +57,7 @@ static void end_fingerprint(struct hl_accept *a)
 {
     unsigned char both[64];
     memcpy(both, a->fingerprint, 32);
-    memcpy(both + 32, a->body.sha256, 32);
+    memcpy(both + 32, a->body.digest, 32);
     mbedtls_sha256_ret(both, sizeof(both), a->fingerprint, 0);
 }
 
@@ -120,6 +120,8 @@ void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
         refuse(run, HL_REFUSAL_NO_MEMORY);
         return;
     }
+    if (run->accept->idempotency_key.n > 0)
+        hl_spool_want_sha256(run->spool); /* for end_fingerprint */
     if (announced)
         hl_spool_expect(run->spool, announced);
     if (hl_client_say_continue(c) == HL_OK && c->body_done)

@@ -26,7 +26,8 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
         .data_dir = hl_store_data_dir(service->store),
         .ids = runs->ids,
         .burst_left = HL_SPOOL_BURST / workers,
-        .memory_left = &service->memory_left};
+        .memory_left = &service->memory_left,
+        .wants_sha256 = hl_store_is_shared(service->store)}; /* replicas of the version before */
     hl_pool_init(&runs->pool, runs->loop, runs->wheel, reader, &config->app_url,
         &service->connections, runs->box);
     hl_gate_seat_init(&runs->gate, &service->connections.gate, runs->box);

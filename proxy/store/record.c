@@ -1,7 +1,6 @@
 /* record.c - the text names of what the store keeps; bodies in memory. Any thread. */
 #include "store/record.h"
 
-#include <mbedtls/sha256.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,9 +130,7 @@ const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict)
 
 bool hl_body_is_intact(const struct hl_body *body)
 {
-    uint8_t sha256[32];
-    mbedtls_sha256_ret((const unsigned char *)body->bytes, body->size, sha256, 0);
-    return memcmp(sha256, body->sha256, sizeof(sha256)) == 0;
+    return hl_digest_fits(body->digest, (struct hl_str){body->bytes, (size_t)body->size});
 }
 
 enum hl_err hl_body_copy(struct hl_body *body, struct hl_str bytes)

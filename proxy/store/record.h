@@ -11,6 +11,7 @@
 #include "base/run_terms.h"
 #include "config/replica.h"
 #include "store/column.h"
+#include "store/digest.h"
 #include "store/limits.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
@@ -122,11 +123,11 @@ struct hl_body {
     uint64_t size;
     char *bytes; /* INLINE: owned, malloc */
     struct hl_id file;
-    uint8_t sha256[32]; /* of the bytes; INLINE and FILE */
+    uint8_t digest[HL_DIGEST_SIZE]; /* of the bytes; INLINE and FILE */
 };
 
-/* Are the bytes in memory those that were stored? 3.5 us for each KiB. What a disk gave back is
- * asked this where it is used, not in the store's thread: that would delay commits. */
+/* Are the bytes in memory those that were stored? What a disk gave back is asked this where it is used, not in the
+ * store's thread: that would delay commits. */
 bool hl_body_is_intact(const struct hl_body *body);
 /* Gives a body that is INLINE its own copy of the bytes, and their size. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_body_copy(struct hl_body *body, struct hl_str bytes);

@@ -37,9 +37,9 @@ struct hl_envelope {
     uint64_t encoded_size;       /* of the response inside the envelope, without quotes */
     uint64_t raw_at, encoded_at; /* the reading's place */
     size_t head_at, tail_at;
-    int fd;           /* of the body's file; -1: not open */
-    bool is_verified; /* a whole reading has matched the body's SHA-256 */
-    mbedtls_sha256_context sha;
+    int fd;                     /* of the body's file; -1: not open */
+    bool is_verified;           /* the body was found to be what was stored */
+    mbedtls_sha256_context sha; /* of a file */
 };
 
 /* `leased`, `data_dir` (NULL: bodies never were on a disk) and `payload` (NULL: all of the response goes
@@ -59,7 +59,7 @@ void hl_envelope_rest(struct hl_envelope *e);
 
 /* The next bytes, at most `cap` (at least HL_ENVELOPE_READ_MIN); 0 at the end, after exactly `size`
  * bytes. Blocks on the disk. -1: the body cannot be read, or is not what was written: the first
- * whole reading checks its SHA-256 and the escaped length, so the last bytes of a corrupt body are
+ * whole reading checks its digest and the escaped length, so the last bytes of a corrupt body are
  * never given out. */
 HL_MUST_CHECK ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap);
 

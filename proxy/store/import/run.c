@@ -191,7 +191,7 @@ static void add_body(struct hl_pg_columns *rows, const struct body_params *param
     hl_pg_columns_int(rows, params->where, body->where);
     hl_pg_columns_int(rows, params->size, (int64_t)body->size);
     add_bytes_if(rows, params->sha256, is_kept,
-        (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)});
+        (struct hl_str){(const char *)body->digest, sizeof(body->digest)});
     hl_pg_columns_id(rows, params->file, body->where == HL_BODY_FILE ? &body->file : &none);
     add_bytes_if(rows, params->bytes, body->where == HL_BODY_INLINE, bytes);
 }

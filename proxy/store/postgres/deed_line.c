@@ -77,7 +77,7 @@ static void body(struct pen *p, struct hl_body *b)
 {
     NUMBER(p, b->where);
     NUMBER(p, b->size);
-    bytes(p, b->sha256, sizeof(b->sha256));
+    bytes(p, b->digest, sizeof(b->digest));
     if (p->err || b->where != HL_BODY_INLINE)
         return;
     if (p->out) {

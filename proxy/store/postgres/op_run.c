@@ -45,7 +45,7 @@ static bool has_digest(const struct hl_body *body)
 
 static struct hl_str digest_of(const struct hl_body *body)
 {
-    return (struct hl_str){(const char *)body->sha256, sizeof(body->sha256)};
+    return (struct hl_str){(const char *)body->digest, sizeof(body->digest)};
 }
 
 static void item_id_or_null(struct hl_pg_params *p, const struct hl_id *id)

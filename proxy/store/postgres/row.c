@@ -58,8 +58,8 @@ void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *byte
     *body = (struct hl_body){.where = (enum hl_body_where)hl_pg_int(row)};
     body->size = (uint64_t)hl_pg_int(row);
     struct hl_str digest = hl_pg_str(row);
-    if (digest.n == sizeof(body->sha256))
-        memcpy(body->sha256, digest.p, digest.n);
+    if (digest.n == sizeof(body->digest))
+        memcpy(body->digest, digest.p, digest.n);
     hl_pg_id(row, &body->file);
     *bytes = hl_pg_str(row);
 }

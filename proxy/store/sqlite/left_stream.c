@@ -115,7 +115,7 @@ static enum hl_err take(struct hl_database *db, const struct left *left, struct 
             .size = left->size,
             .bytes = look.bytes.p,
             .file = left->file};
-        mbedtls_sha256_finish_ret(&look.sha, body->sha256);
+        mbedtls_sha256_finish_ret(&look.sha, body->digest);
         o->http_status = 200;
         memcpy(o->content_type, TYPE, sizeof(TYPE));
         describe(o, &look.check);

@@ -121,7 +121,7 @@ void hl_sql_bind_columns(
 void hl_sql_bind_body(struct hl_sql_args *args, const struct hl_body *body)
 {
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-    struct hl_str digest = {(const char *)body->sha256, sizeof(body->sha256)};
+    struct hl_str digest = {(const char *)body->digest, sizeof(body->digest)};
     hl_sql_bind_int(args, HL_SQL_P_BODY_WHERE, body->where);
     hl_sql_bind_int(args, HL_SQL_P_BODY_SIZE, (int64_t)body->size);
     if (is_kept)
@@ -181,8 +181,8 @@ void hl_sql_body(struct hl_sql_row *row, struct hl_body *body, struct hl_str *by
     *body = (struct hl_body){.where = (enum hl_body_where)hl_sql_int(row)};
     body->size = (uint64_t)hl_sql_int(row);
     struct hl_str digest = hl_sql_str(row);
-    if (digest.n == sizeof(body->sha256))
-        memcpy(body->sha256, digest.p, digest.n);
+    if (digest.n == sizeof(body->digest))
+        memcpy(body->digest, digest.p, digest.n);
     hl_sql_id(row, &body->file);
     *bytes = hl_sql_str(row);
 }

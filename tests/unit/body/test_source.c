@@ -87,7 +87,7 @@ TestSuite(source, .init = begin, .fini = end, .timeout = 60);
 static void describe(enum hl_body_where where, size_t n)
 {
     body = (struct hl_body){.where = where, .size = n, .file = file};
-    mbedtls_sha256_ret((unsigned char *)bytes, n, body.sha256, 0);
+    mbedtls_sha256_ret((unsigned char *)bytes, n, body.digest, 0);
 }
 
 static void store_in_memory(size_t n)
@@ -199,7 +199,7 @@ Test(source, does_not_end_a_damaged_body_from_memory)
 Test(source, keeps_the_last_piece_of_a_damaged_file_back)
 {
     store_in_file(LONG);
-    body.sha256[0] ^= 1;
+    body.digest[0] ^= 1;
     assert_unreadable(HL_ERR_CORRUPT);
     cr_assert_eq(told.n, 3 * PIECE);
 }

@@ -6,7 +6,6 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "http/body_check.h"
 #include "loop_fixture.h"
 #include "store/body_file.h"
+#include "store/digest.h"
 
 #define NO_LIMIT UINT64_MAX
 #define PIECE    (64 * 1024)
@@ -112,11 +112,12 @@ static void take_all(struct hl_spool *s, const char *p, size_t n)
     }
 }
 
-static void assert_sha256(const char *p, size_t n)
+/* SHA-256 of files, and where that is wanted. */
+static void assert_digest(const char *p, size_t n, bool is_sha256)
 {
-    uint8_t expected[32];
-    mbedtls_sha256_ret((const unsigned char *)p, n, expected, 0);
-    cr_assert_arr_eq(told.body.sha256, expected, 32);
+    uint8_t expected[HL_DIGEST_SIZE];
+    (is_sha256 ? hl_digest_sha256 : hl_digest_short)((struct hl_str){p, n}, expected);
+    cr_assert_arr_eq(told.body.digest, expected, HL_DIGEST_SIZE);
 }
 
 static void assert_file(const char *p, size_t n)
@@ -134,7 +135,7 @@ static void assert_file(const char *p, size_t n)
     cr_assert_eq(memcmp(got, p, n), 0);
     free(got);
     close(fd);
-    assert_sha256(p, n);
+    assert_digest(p, n, true);
     cr_assert_eq(data_dir_files(), 1, "nothing else is left");
 }
 
@@ -144,7 +145,7 @@ static void assert_inline(const char *p, size_t n)
     cr_assert_eq(told.body.where, HL_BODY_INLINE);
     cr_assert_eq(told.body.size, n);
     cr_assert_eq(memcmp(told.body.bytes, p, n), 0);
-    assert_sha256(p, n);
+    assert_digest(p, n, false);
     cr_assert_eq(data_dir_files(), 0);
 }
 
@@ -200,7 +201,28 @@ Test(spool, knows_the_hash_of_nothing)
     hl_spool_end(open_spool(NO_LIMIT));
     UNTIL(told.done == 1);
     cr_assert_eq(told.body.size, 0);
-    assert_sha256("", 0);
+    assert_digest("", 0, false);
+}
+
+Test(spool, has_sha256_of_a_body_in_memory_where_it_is_wanted)
+{
+    char *bytes = make_bytes(HL_BODY_INLINE_MAX);
+    static const size_t sizes[] = {0, 11, HL_BODY_INLINE_MAX};
+    for (unsigned i = 0; i < 2 * HL_ARRAY_LEN(sizes); i++) {
+        size_t n = sizes[i / 2];
+        home.wants_sha256 = i % 2;
+        struct hl_spool *s = open_spool(NO_LIMIT);
+        if (!home.wants_sha256)
+            hl_spool_want_sha256(s);
+        take_all(s, bytes, n);
+        hl_spool_end(s);
+        UNTIL(told.done == 1);
+        cr_assert_eq(told.body.where, HL_BODY_INLINE);
+        assert_digest(bytes, n, true);
+        hl_body_fini(&told.body);
+        told.done = 0;
+    }
+    free(bytes);
 }
 
 Test(spool, keeps_a_body_of_the_inline_size_in_memory)
@@ -680,7 +702,7 @@ Test(spool, ends_a_short_followed_stream_inline_and_leaves_its_file)
     cr_assert_eq(told.body.where, HL_BODY_INLINE);
     cr_assert_eq(told.body.size, 18);
     cr_assert_arr_eq(told.body.bytes, "data: a\n\ndata: b\n\n", 18);
-    assert_sha256("data: a\n\ndata: b\n\n", 18);
+    assert_digest("data: a\n\ndata: b\n\n", 18, false);
     cr_assert_eq(left_size(), 18, "until the record has it");
     cr_assert_eq(look().size, 18);
     close_journal();
@@ -695,7 +717,7 @@ Test(spool, ends_a_followed_stream_of_the_inline_size_inline)
     UNTIL(told.done == 1);
     cr_assert_eq(told.body.where, HL_BODY_INLINE);
     cr_assert_eq(memcmp(told.body.bytes, bytes, HL_BODY_INLINE_MAX), 0);
-    assert_sha256(bytes, HL_BODY_INLINE_MAX);
+    assert_digest(bytes, HL_BODY_INLINE_MAX, false);
     close_journal();
     free(bytes);
 }
@@ -722,7 +744,7 @@ Test(spool, ends_an_empty_followed_stream_inline_without_a_file)
     UNTIL(told.done == 1);
     cr_assert_eq(told.body.where, HL_BODY_INLINE);
     cr_assert_eq(told.body.size, 0);
-    assert_sha256("", 0);
+    assert_digest("", 0, false);
     cr_assert_eq(data_dir_files(), 0);
     close_journal();
 }

@@ -329,7 +329,7 @@ enum hl_err ask(struct fixture *f, struct party *p, struct hl_store_msg *m)
 static struct hl_body make_body(enum hl_body_where where, const char *text)
 {
     struct hl_body body = {.where = where, .size = strlen(text)};
-    mbedtls_sha256_ret((const unsigned char *)text, body.size, body.sha256, 0);
+    mbedtls_sha256_ret((const unsigned char *)text, body.size, body.digest, 0);
     return body;
 }
 

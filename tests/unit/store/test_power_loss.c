@@ -111,7 +111,7 @@ static struct hl_id accept_with(struct run_spec spec, struct hl_body body)
     struct hl_id id = a->run_id;
     a->body = body;
     cr_assert_eq(ask(&f, &f.worker, &a->m), HL_OK);
-    promise_accepted(&id, body.sha256);
+    promise_accepted(&id, body.digest);
     if (spec.key)
         promise("SELECT count(*) FROM idem WHERE key = CAST('%s' AS BLOB) AND run_id = x'%s'",
             spec.key, id_text(&id));
@@ -133,7 +133,7 @@ static void accept_many(void)
         struct hl_accept *a = party_wait(&f.worker, HL_STORE_ACCEPT);
         cr_assert_eq(a->m.rc, HL_OK);
         atomic_store(&acknowledged_at, disk_log_length());
-        promise_accepted(&a->run_id, a->body.sha256);
+        promise_accepted(&a->run_id, a->body.digest);
         hl_accept_free(a);
     }
 }
@@ -156,7 +156,7 @@ static void finish_with(const struct hl_id *id, uint32_t epoch, struct hl_body b
         finish->outcome.finished_ms -= 2 * (int64_t)f.config.retention_ms;
     cr_assert_eq(ask(&f, &f.worker, &finish->m), HL_OK);
     if (!is_old)
-        promise_finished(id, body.sha256);
+        promise_finished(id, body.digest);
     hl_finish_free(finish);
 }
 
@@ -335,9 +335,7 @@ static long long answer(const char *sql)
 
 static bool has_digest(const void *bytes, size_t n, const uint8_t *sha256)
 {
-    uint8_t digest[32];
-    mbedtls_sha256_ret(bytes, n, digest, 0);
-    return memcmp(digest, sha256, sizeof(digest)) == 0;
+    return hl_digest_fits(sha256, (struct hl_str){bytes, n});
 }
 
 static bool is_file_whole(const struct hl_id *file, const uint8_t *sha256)

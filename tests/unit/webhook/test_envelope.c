@@ -42,7 +42,7 @@ static void set_body(
     l->outcome.encoding = encoding;
     l->outcome.escaped_size = escaped_size(bytes, n);
     l->outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = n, .bytes = (char *)bytes};
-    mbedtls_sha256_ret((const unsigned char *)bytes, n, l->outcome.body.sha256, 0);
+    mbedtls_sha256_ret((const unsigned char *)bytes, n, l->outcome.body.digest, 0);
     snprintf(l->outcome.content_type, sizeof l->outcome.content_type, "%s", type);
 }
 
@@ -336,7 +336,7 @@ Test(envelope_file, never_gives_out_the_end_of_a_damaged_body)
 {
     struct hl_leased l = leased_file(HL_ENCODING_BASE64, LARGE, LARGE);
     struct hl_envelope e;
-    l.outcome.body.sha256[7] ^= 1; /* as if a bit of the file had flipped */
+    l.outcome.body.digest[7] ^= 1; /* as if a bit of the file had flipped */
     cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_null(read_all(&e, 50000));
     cr_assert_null(read_all(&e, 70000));
@@ -352,7 +352,7 @@ Test(envelope_file, never_gives_out_the_end_of_a_damaged_body_in_memory)
     free(read_all(&e, 100));
     cr_assert(e.is_verified);
     hl_envelope_fini(&e);
-    l.outcome.body.sha256[7] ^= 1;
+    l.outcome.body.digest[7] ^= 1;
     cr_assert_eq(hl_envelope_init(&e, &l, data_dir, NULL), HL_OK);
     cr_assert_null(read_all(&e, 100));
     hl_envelope_fini(&e);

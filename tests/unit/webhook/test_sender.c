@@ -219,7 +219,7 @@ static struct hl_id id_of(unsigned i)
 static void set_inline(struct hl_leased *l, char *bytes, size_t n)
 {
     l->outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = n, .bytes = bytes};
-    mbedtls_sha256_ret((const unsigned char *)bytes, n, l->outcome.body.sha256, 0);
+    mbedtls_sha256_ret((const unsigned char *)bytes, n, l->outcome.body.digest, 0);
 }
 
 /* A delivery with a small JSON body; struct and strings are one allocation, as the store makes
@@ -487,7 +487,7 @@ static struct hl_leased *make_leased_file(unsigned i, const char *path, size_t n
     l->outcome.encoding = HL_ENCODING_TEXT;
     l->outcome.escaped_size = n;
     l->outcome.body = (struct hl_body){.where = HL_BODY_FILE, .size = n, .file = id_of(i + 900000)};
-    mbedtls_sha256_ret(bytes, n, l->outcome.body.sha256, 0);
+    mbedtls_sha256_ret(bytes, n, l->outcome.body.digest, 0);
     cr_assert_not_null(mkdtemp(data_dir));
     snprintf(dir, sizeof dir, "%s/tmp", data_dir);
     cr_assert_eq(mkdir(dir, 0700), 0);
@@ -528,7 +528,7 @@ Test(sender, keeps_a_damaged_file_to_itself, .fini = remove_data_dir)
 {
     start();
     struct hl_leased *l = make_leased_file(1, "/status/200", 1024 * 1024);
-    l->outcome.body.sha256[0] ^= 1;
+    l->outcome.body.digest[0] ^= 1;
     give(l);
     wait_for_outcomes(1);
     cr_assert_eq(find(1, 1)->verdict, HL_ATTEMPT_DEAD);
