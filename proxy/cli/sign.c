@@ -109,12 +109,12 @@ static int compute(struct task *t, struct hl_signature_text *out)
     int status = read_secret(t);
     if (status != HL_CLI_OK)
         return status;
-    enum hl_err err = hl_signature_init(
-        &signature, (struct hl_str){t->secret, t->secret_n}, &t->run_id, (int64_t)t->unix_s);
+    enum hl_err err = hl_signature_init(&signature, (struct hl_str){t->secret, t->secret_n});
     mbedtls_platform_zeroize(t->secret, sizeof(t->secret));
     if (err != HL_OK)
         return hl_cli_fail(t->cli, "the secret: %s",
             err == HL_ERR_INVALID ? "what follows whsec_ is not base64" : hl_err_text(err));
+    hl_signature_begin(&signature, &t->run_id, (int64_t)t->unix_s);
     status = feed_body(t, &signature);
     if (status == HL_CLI_OK)
         hl_signature_end(&signature, out);

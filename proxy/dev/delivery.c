@@ -44,8 +44,10 @@ void hl_dev_inspection_head(struct hl_dev_inspection *i, struct hl_str secret)
         i->run_id[0] = '\0'; /* it is shown */
         return;
     }
-    if (hl_str_to_u64(hl_str_from(i->timestamp), &seconds))
-        i->has_hmac = hl_signature_init(&i->hmac, secret, &id, (int64_t)seconds) == HL_OK;
+    i->has_hmac = hl_str_to_u64(hl_str_from(i->timestamp), &seconds) &&
+                  hl_signature_init(&i->hmac, secret) == HL_OK;
+    if (i->has_hmac)
+        hl_signature_begin(&i->hmac, &id, (int64_t)seconds);
 }
 
 void hl_dev_inspection_body(struct hl_dev_inspection *i, struct hl_str bytes)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/random.h"
@@ -37,6 +38,16 @@ static enum hl_err set_up(
     struct hl_courier *c, const struct hl_config *config, char *why, size_t why_len);
 static void on_addresses(void *self, struct hl_lookup *lookup);
 
+/* NULL: no secret. */
+static const struct hl_signature *take_secret(struct hl_signature *key, struct hl_str secret)
+{
+    if (secret.n == 0)
+        return NULL;
+    enum hl_err err = hl_signature_init(key, secret);
+    HL_ASSERT(err == HL_OK); /* the settings were checked at start */
+    return key;
+}
+
 enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config,
     struct hl_docket *docket, const char *data_dir, char *why, size_t why_len)
 {
@@ -46,8 +57,8 @@ enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config
         .payload = {.is_thin = config->webhook_payload == HL_WEBHOOK_PAYLOAD_THIN,
             .max_body = config->webhook_max_body,
             .public_url = config->public_url},
-        .secret = config->webhook_secret,
-        .previous_secret = config->webhook_previous_secret,
+        .key = take_secret(&c->key, config->webhook_secret),
+        .previous_key = take_secret(&c->previous_key, config->webhook_previous_secret),
     };
     hl_list_init(&c->idle);
     hl_list_init(&c->answered);
@@ -477,6 +488,10 @@ void hl_courier_fini(struct hl_courier *c)
     for (struct hl_list *node; (node = hl_list_pop_front(&c->idle));)
         hl_transfer_free(HL_CONTAINER_OF(node, struct hl_transfer, node));
     curl_multi_cleanup(c->multi);
+    if (c->parcels.key)
+        hl_signature_fini(&c->key);
+    if (c->parcels.previous_key)
+        hl_signature_fini(&c->previous_key);
     hl_resolver_fini(&c->resolver);
     hl_turnstile_fini(&c->lookups);
     hl_trust_fini(&c->trust);

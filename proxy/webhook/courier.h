@@ -30,6 +30,7 @@ struct hl_courier {
     struct hl_proxy proxy;
     bool proxy_resolves; /* HOOKLINE_WEBHOOK_PROXY_RESOLVE=proxy */
     struct hl_parcel_settings parcels;
+    struct hl_signature key, previous_key; /* that `parcels` names, if any */
     struct hl_docket *docket;
     /* The attempt of `p` (in SIGNING, RESOLVING or SENDING) has ended; moves it on. Never called
      * from inside a callback of a library. One that is put off instead goes to UNRESOLVED without a

@@ -123,16 +123,20 @@ static enum hl_err begin_signatures(struct hl_parcel *p, const struct hl_parcel_
 {
     const struct hl_leased *l = p->leased;
     bool is_callers = l->secret.n > 0;
-    struct hl_str secret = is_callers ? l->secret : settings->secret;
-    if (secret.n == 0)
-        return HL_OK;
-    enum hl_err err = hl_signature_init(&p->signature, secret, &l->run_id, p->timestamp);
-    p->has_signature = err == HL_OK;
-    if (err != HL_OK || is_callers || settings->previous_secret.n == 0)
+    enum hl_err err = is_callers ? hl_signature_init(&p->signature, l->secret) : HL_OK;
+    if (err != HL_OK)
         return err;
-    err = hl_signature_init(&p->previous, settings->previous_secret, &l->run_id, p->timestamp);
-    p->has_previous = err == HL_OK;
-    return err;
+    if (!is_callers && settings->key)
+        hl_signature_copy(&p->signature, settings->key);
+    if (!is_callers && settings->previous_key)
+        hl_signature_copy(&p->previous, settings->previous_key);
+    p->has_signature = is_callers || settings->key;
+    p->has_previous = !is_callers && settings->previous_key;
+    if (p->has_signature)
+        hl_signature_begin(&p->signature, &l->run_id, p->timestamp);
+    if (p->has_previous)
+        hl_signature_begin(&p->previous, &l->run_id, p->timestamp);
+    return HL_OK;
 }
 
 static void feed(struct hl_parcel *p, const char *bytes, size_t n)

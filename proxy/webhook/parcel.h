@@ -40,7 +40,7 @@ enum hl_parcel_state {
 struct hl_parcel_settings {
     const char *data_dir;
     struct hl_payload payload;
-    struct hl_str secret, previous_secret; /* the operator's; empty: none */
+    const struct hl_signature *key, *previous_key; /* of the operator's secrets; NULL: none */
     struct hl_webhook_names names;
 };
 

@@ -4,7 +4,7 @@
 #ifndef HL_WEBHOOK_SIGNATURE_H
 #define HL_WEBHOOK_SIGNATURE_H
 
-#include <mbedtls/md.h>
+#include <mbedtls/sha256.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,15 +26,24 @@ struct hl_signature_text {
                 1]; /* webhook-signature, after "v1,": keyed as Standard Webhooks does */
 };
 
+/* HMAC-SHA256 (RFC 2104): what the key makes of both hashes is the same for all that is signed with it. Not
+ * mbedtls_md_hmac_starts, which hashes it anew for each. */
+struct hl_hmac {
+    mbedtls_sha256_context inner, outer;
+};
+
 struct hl_signature {
-    mbedtls_md_context_t plain, standard;
+    struct hl_hmac plain, standard;
     bool has_two_keys; /* only a whsec_ secret gives two different keys */
 };
 
-/* Takes in the secret and `id.timestamp.`; the secret is not needed afterwards. INVALID: over the
- * maximum, or bad base64 after whsec_. NOMEM. On failure there is nothing to end. */
-HL_MUST_CHECK enum hl_err hl_signature_init(
-    struct hl_signature *s, struct hl_str secret, const struct hl_id *run_id, int64_t unix_s);
+/* Takes in the secret, which is not needed afterwards. INVALID: empty, over the maximum, or bad base64 after whsec_;
+ * then there is nothing to end. */
+HL_MUST_CHECK enum hl_err hl_signature_init(struct hl_signature *s, struct hl_str secret);
+/* Another one with the same secret; `keyed` has taken in nothing else. */
+void hl_signature_copy(struct hl_signature *s, const struct hl_signature *keyed);
+/* Takes in `id.timestamp.`; the body follows. */
+void hl_signature_begin(struct hl_signature *s, const struct hl_id *run_id, int64_t unix_s);
 void hl_signature_feed(struct hl_signature *s, const char *p, size_t n);
 void hl_signature_end(struct hl_signature *s, struct hl_signature_text *out);
 void hl_signature_fini(struct hl_signature *s);

@@ -15,7 +15,8 @@ static void sign(char out[80], const char *secret)
     struct hl_signature_text text;
     struct hl_id id;
     cr_assert(hl_id_parse(HL_STR(RUN_ID), &id));
-    cr_assert_eq(hl_signature_init(&signature, hl_str_from(secret), &id, 17), HL_OK);
+    cr_assert_eq(hl_signature_init(&signature, hl_str_from(secret)), HL_OK);
+    hl_signature_begin(&signature, &id, 17);
     hl_signature_feed(&signature, body, sizeof(body) - 1);
     hl_signature_end(&signature, &text);
     hl_signature_fini(&signature);

@@ -29,7 +29,8 @@ static struct hl_signature_text sign(struct hl_str secret, struct hl_str body, s
 {
     struct hl_signature s;
     struct hl_signature_text text;
-    cr_assert_eq(hl_signature_init(&s, secret, &run_id, UNIX_S), HL_OK);
+    cr_assert_eq(hl_signature_init(&s, secret), HL_OK);
+    hl_signature_begin(&s, &run_id, UNIX_S);
     for (size_t at = 0; at < body.n; at += slice)
         hl_signature_feed(&s, body.p + at, body.n - at < slice ? body.n - at : slice);
     hl_signature_end(&s, &text);
@@ -70,8 +71,27 @@ Test(signature, takes_a_secret_of_the_largest_size_and_no_larger)
         sign((struct hl_str){secret, HL_SIGNATURE_SECRET_MAX}, HL_STR(BODY), 5);
     cr_assert_str_eq(text.hex, "23da3e2a3279d9a0240e954d99434da2d333c6a187aabccc9d4c7d01f89fbbdf");
     struct hl_signature s;
-    cr_assert_eq(hl_signature_init(&s, (struct hl_str){secret, sizeof secret}, &run_id, UNIX_S),
-        HL_ERR_INVALID);
+    cr_assert_eq(hl_signature_init(&s, (struct hl_str){secret, sizeof secret}), HL_ERR_INVALID);
+}
+
+Test(signature, of_a_copy_is_that_of_its_secret_each_time)
+{
+    static const char *const secrets[] = {"s3cret", "whsec_c2VjcmV0"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(secrets); i++) {
+        struct hl_signature keyed, s;
+        struct hl_signature_text text, expected = sign(hl_str_from(secrets[i]), HL_STR(BODY), 100);
+        cr_assert_eq(hl_signature_init(&keyed, hl_str_from(secrets[i])), HL_OK);
+        for (int turn = 0; turn < 3; turn++) {
+            hl_signature_copy(&s, &keyed);
+            hl_signature_begin(&s, &run_id, UNIX_S);
+            hl_signature_feed(&s, BODY, sizeof(BODY) - 1);
+            hl_signature_end(&s, &text);
+            hl_signature_fini(&s);
+            cr_assert_str_eq(text.hex, expected.hex);
+            cr_assert_str_eq(text.base64, expected.base64);
+        }
+        hl_signature_fini(&keyed);
+    }
 }
 
 Test(signature, hashes_a_large_body_in_slices)
@@ -99,7 +119,7 @@ Test(signature, refuses_bad_base64_after_whsec)
     for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++) {
         struct hl_signature s;
         struct hl_str secret = hl_str_from(rows[i].secret);
-        enum hl_err err = hl_signature_init(&s, secret, &run_id, UNIX_S);
+        enum hl_err err = hl_signature_init(&s, secret);
         cr_assert_eq(err == HL_OK, rows[i].is_valid, "%s", rows[i].secret);
         if (err == HL_OK)
             hl_signature_fini(&s);
