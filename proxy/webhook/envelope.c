@@ -14,15 +14,16 @@
 #include "webhook/envelope.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "http/body_check.h"
+#include "http/writer.h"
 #include "store/body_file.h"
-#include "base/base64.h"
 #include "store/lease.h"
 
 #define HEAD_MAX (16 * 1024)
@@ -105,91 +106,135 @@ static const char *reason_text(const struct hl_outcome *outcome)
     return hl_run_reason_text(outcome->reason);
 }
 
-/* A JSON string, or null for an empty one when `is_nullable`. */
-static enum hl_err append_string(struct hl_buf *out, struct hl_str s, bool is_nullable)
+/* A JSON string. */
+static void write_string(struct hl_writer *w, struct hl_str s)
 {
-    if (s.n == 0 && is_nullable)
-        return hl_buf_append_str(out, HL_STR("null"));
-    enum hl_err err = hl_buf_reserve(out, 6 * s.n + 2);
-    if (err != HL_OK)
-        return err;
-    out->p[out->n++] = '"';
-    out->n += hl_json_escape(out->p + out->n, s.p, s.n);
-    out->p[out->n++] = '"';
-    return HL_OK;
+    HL_WRITE(w, "\"");
+    if (s.n > 0 && (size_t)(w->end - w->p) >= 6 * s.n)
+        w->p += hl_json_escape(w->p, s.p, s.n);
+    HL_WRITE(w, "\"");
 }
 
-/* One member: its name with what stands before it, then its value. */
-static enum hl_err append_member(
-    struct hl_buf *out, const char *name, struct hl_str value, bool is_nullable)
+static void write_string_or_null(struct hl_writer *w, struct hl_str s)
 {
-    enum hl_err err = hl_buf_append_str(out, hl_str_from(name));
-    return err == HL_OK ? append_string(out, value, is_nullable) : err;
+    if (s.n > 0)
+        write_string(w, s);
+    else
+        HL_WRITE(w, "null");
+}
+
+static void write_text(struct hl_writer *w, const char *text)
+{
+    hl_write_str(w, hl_str_from(text));
+}
+
+static void write_id(struct hl_writer *w, const struct hl_id *id)
+{
+    char text[HL_ID_TEXT];
+    hl_id_format(id, text);
+    hl_write(w, text, sizeof text);
 }
 
 /* Where the REST interface has the response; null where none is kept. */
-static enum hl_err append_result_url(struct hl_envelope *e)
+static void write_result_url(struct hl_writer *w, const struct hl_envelope *e)
 {
     const struct hl_leased *l = e->leased;
     enum hl_body_where where = l->outcome.body.where;
     struct hl_str base = e->payload->public_url;
-    char id[HL_ID_TEXT];
-    if (where != HL_BODY_INLINE && where != HL_BODY_FILE)
-        return hl_buf_append_str(&e->head, HL_STR(",\"result_url\":null"));
+    if (where != HL_BODY_INLINE && where != HL_BODY_FILE) {
+        HL_WRITE(w, ",\"result_url\":null");
+        return;
+    }
     while (base.n > 0 && base.p[base.n - 1] == '/')
         base.n--;
-    hl_id_format(&l->run_id, id);
-    enum hl_err err = hl_buf_append_str(&e->head, HL_STR(",\"result_url\":\""));
-    if (err == HL_OK)
-        err = hl_buf_reserve(&e->head, 6 * base.n);
-    if (err != HL_OK)
-        return err;
-    e->head.n += hl_json_escape(e->head.p + e->head.n, base.p, base.n);
-    return hl_buf_printf(&e->head, "/v2/projects/%.*s/apps/%.*s/runs/%.*s/result\"",
-        HL_STR_ARG(l->project), HL_STR_ARG(l->app), HL_ID_TEXT, id);
+    HL_WRITE(w, ",\"result_url\":");
+    write_string(w, base);
+    w->p--; /* the path goes on inside the string */
+    HL_WRITE(w, "/v2/projects/");
+    hl_write_str(w, l->project);
+    HL_WRITE(w, "/apps/");
+    hl_write_str(w, l->app);
+    HL_WRITE(w, "/runs/");
+    write_id(w, &l->run_id);
+    HL_WRITE(w, "/result\"");
 }
 
+static void write_run(struct hl_writer *w, const struct hl_leased *l)
+{
+    char when[HL_CLOCK_TEXT];
+    hl_clock_format(l->outcome.finished_ms, when);
+    HL_WRITE(w, "{\"type\":\"run.");
+    write_text(w, hl_run_state_text(l->outcome.state));
+    HL_WRITE(w, "\",\"run_id\":\"");
+    write_id(w, &l->run_id);
+    HL_WRITE(w, "\",\"timestamp\":\"");
+    write_text(w, when);
+    HL_WRITE(w, "\",\"project_id\":");
+    write_string(w, l->project);
+    HL_WRITE(w, ",\"app_name\":");
+    write_string(w, l->app);
+}
+
+static void write_outcome(struct hl_writer *w, const struct hl_outcome *outcome)
+{
+    const char *reason = reason_text(outcome);
+    HL_WRITE(w, ",\"status\":\"");
+    write_text(w, hl_run_state_text(outcome->state));
+    if (reason[0]) {
+        HL_WRITE(w, "\",\"reason\":\"");
+        write_text(w, reason);
+    }
+    HL_WRITE(w, "\",\"status_code\":");
+    if (outcome->http_status != 0)
+        hl_write_u64(w, outcome->http_status);
+    else
+        HL_WRITE(w, "null");
+    HL_WRITE(w, ",\"content_type\":");
+    write_string_or_null(w, hl_str_from(outcome->content_type));
+    HL_WRITE(w, ",\"content_encoding\":");
+    write_string_or_null(w, hl_str_from(outcome->content_encoding));
+}
+
+/* Up to what begins the response. */
+static void write_encoding(struct hl_writer *w, enum hl_encoding encoding)
+{
+    static const char *const opens[] = {[HL_ENCODING_JSON] = "",
+        [HL_ENCODING_TEXT] = "\"",
+        [HL_ENCODING_BASE64] = "\"",
+        [HL_ENCODING_NONE] = "null"};
+    HL_WRITE(w, ",\"encoding\":\"");
+    write_text(w, hl_encoding_text(encoding));
+    HL_WRITE(w, "\",\"response\":");
+    write_text(w, opens[encoding]);
+}
+
+/* Names of members, times, ids and states. */
+#define HEAD_FIXED 1024
+
+/* By copying: printf took more than all else that is done for an envelope. */
 static enum hl_err write_head(struct hl_envelope *e)
 {
     const struct hl_leased *l = e->leased;
-    const struct hl_outcome *outcome = &l->outcome;
-    struct hl_buf *out = &e->head;
-    const char *state = hl_run_state_text(outcome->state);
-    const char *reason = reason_text(outcome);
     bool is_string = e->encoding == HL_ENCODING_TEXT || e->encoding == HL_ENCODING_BASE64;
-    const char *open = e->encoding == HL_ENCODING_NONE ? "null" : is_string ? "\"" : "";
-    char id[HL_ID_TEXT], when[HL_CLOCK_TEXT], status_code[8] = "null";
-    hl_id_format(&l->run_id, id);
-    hl_clock_format(outcome->finished_ms, when);
-    if (outcome->http_status != 0)
-        snprintf(status_code, sizeof status_code, "%u", outcome->http_status);
-
-    enum hl_err err = hl_buf_printf(out,
-        "{\"type\":\"run.%s\",\"run_id\":\"%.*s\",\"timestamp\":\"%s\",\"project_id\":", state,
-        HL_ID_TEXT, id, when);
-    if (err == HL_OK)
-        err = append_string(out, l->project, false);
-    if (err == HL_OK)
-        err = append_member(out, ",\"app_name\":", l->app, false);
-    if (err == HL_OK)
-        err = hl_buf_printf(out, ",\"status\":\"%s\"", state);
-    if (err == HL_OK && reason[0])
-        err = hl_buf_printf(out, ",\"reason\":\"%s\"", reason);
-    if (err == HL_OK)
-        err = hl_buf_printf(out, ",\"status_code\":%s", status_code);
-    if (err == HL_OK)
-        err = append_member(out, ",\"content_type\":", hl_str_from(outcome->content_type), true);
-    if (err == HL_OK)
-        err = append_member(
-            out, ",\"content_encoding\":", hl_str_from(outcome->content_encoding), true);
-    if (err == HL_OK)
-        err = hl_buf_printf(
-            out, ",\"encoding\":\"%s\",\"response\":%s", hl_encoding_text(e->encoding), open);
-    if (err == HL_OK && e->has_url)
-        err = append_result_url(e);
+    size_t strings = l->project.n + l->app.n + strlen(l->outcome.content_type) +
+                     strlen(l->outcome.content_encoding);
+    if (e->has_url)
+        strings += e->payload->public_url.n + l->project.n + l->app.n;
+    size_t room = HEAD_FIXED + 6 * strings;
+    enum hl_err err = hl_buf_reserve(&e->head, room);
+    if (err != HL_OK)
+        return err;
+    struct hl_writer w = hl_writer_on(e->head.p, room);
+    write_run(&w, l);
+    write_outcome(&w, &l->outcome);
+    write_encoding(&w, e->encoding);
+    if (e->has_url)
+        write_result_url(&w, e);
+    e->head.n = hl_writer_end(&w);
+    HL_ASSERT(e->head.n > 0);
     e->tail = is_string ? HL_STR("\"}") : HL_STR("}");
-    e->size = out->n + e->encoded_size + e->tail.n;
-    return err;
+    e->size = e->head.n + e->encoded_size + e->tail.n;
+    return HL_OK;
 }
 
 static enum hl_err open_file(struct hl_envelope *e)
