@@ -1,12 +1,12 @@
 /* destination.c - see destination.h. Any thread. */
 #include "store/destination.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "http/url.h"
+#include "http/writer.h"
 #include "store/secret.h"
 
 size_t hl_destination_write(char *out, struct hl_str text)
@@ -14,14 +14,18 @@ size_t hl_destination_write(char *out, struct hl_str text)
     struct hl_url url;
     if (!hl_url_parse(text, &url))
         return 0;
-    const char *scheme = url.is_https ? "https" : "http";
-    const char *open = url.is_bracketed ? "[" : "", *end = url.is_bracketed ? "]" : "";
-    bool is_usual = url.port == (url.is_https ? 443 : 80);
-    int n = is_usual ? snprintf(out, HL_DESTINATION_MAX, "%s://%s%.*s%s", scheme, open,
-                           HL_STR_ARG(url.host), end)
-                     : snprintf(out, HL_DESTINATION_MAX, "%s://%s%.*s%s:%u", scheme, open,
-                           HL_STR_ARG(url.host), end, url.port);
-    return n > 0 && n < HL_DESTINATION_MAX ? (size_t)n : 0;
+    struct hl_writer w = hl_writer_on(out, HL_DESTINATION_MAX - 1);
+    hl_write_str(&w, url.is_https ? HL_STR("https://") : HL_STR("http://"));
+    hl_write_str(&w, url.is_bracketed ? HL_STR("[") : HL_STR(""));
+    hl_write_str(&w, url.host);
+    hl_write_str(&w, url.is_bracketed ? HL_STR("]") : HL_STR(""));
+    if (url.port != (url.is_https ? 443 : 80)) {
+        HL_WRITE(&w, ":");
+        hl_write_u64(&w, url.port);
+    }
+    size_t n = hl_writer_end(&w);
+    out[n] = '\0';
+    return n;
 }
 
 struct hl_str hl_destination_unseal(struct hl_sealer *sealer, const char *place,

@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "http/field.h"
+#include "http/writer.h"
 #include "webhook/signature.h"
 
 enum hl_err hl_webhook_names_init(struct hl_webhook_names *names, struct hl_str service)
@@ -28,6 +29,7 @@ enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
 {
     char id_text[HL_ID_TEXT], seconds_text[24];
     struct hl_str id = {id_text, sizeof id_text};
+    struct hl_writer w = hl_writer_on(seconds_text, sizeof seconds_text);
     hl_id_format(run_id, id_text);
     r->count = r->used = 0;
 
@@ -37,8 +39,8 @@ enum hl_err hl_webhook_request_init(struct hl_webhook_request *r,
     if (traceparent.n > 0)
         fits = fits && add(r, "traceparent:", " ", traceparent);
     if (proof) {
-        int n = snprintf(seconds_text, sizeof seconds_text, "%lld", (long long)unix_s);
-        struct hl_str seconds = {seconds_text, (size_t)n};
+        hl_write_u64(&w, (uint64_t)unix_s);
+        struct hl_str seconds = {seconds_text, hl_writer_end(&w)};
         fits = fits && add(r, names->timestamp, " ", seconds) &&
                add(r, names->signature, " v1,", hl_str_from(proof->signature->hex)) &&
                add(r, "webhook-id:", " ", id) && add(r, "webhook-timestamp:", " ", seconds) &&

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/writer.h"
 #include "webhook/transfer.h"
 
 #define HEAD_TOO_LARGE 100 /* CURLE_TOO_LARGE, which libcurl has from 8.6 on */
@@ -66,8 +67,15 @@ static void write_address(const struct hl_transfer *t, char out[HL_REPORT_ADDRES
     }
     curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_IP, &ip);
     curl_easy_getinfo(t->easy, CURLINFO_PRIMARY_PORT, &port);
-    if (ip && *ip)
-        snprintf(out, cap, strchr(ip, ':') ? "[%s]:%ld" : "%s:%ld", ip, port);
+    if (!ip || !*ip)
+        return;
+    bool is_v6 = strchr(ip, ':') != NULL;
+    struct hl_writer w = hl_writer_on(out, cap - 1);
+    hl_write_str(&w, is_v6 ? HL_STR("[") : HL_STR(""));
+    hl_write_str(&w, hl_str_from(ip));
+    hl_write_str(&w, is_v6 ? HL_STR("]:") : HL_STR(":"));
+    hl_write_u64(&w, (uint64_t)port);
+    out[hl_writer_end(&w)] = '\0';
 }
 
 static void report_answer(const struct hl_transfer *t, struct hl_attempt_report *r)
@@ -75,7 +83,7 @@ static void report_answer(const struct hl_transfer *t, struct hl_attempt_report 
     const char *type = NULL;
     curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
     if (t->has_head && type && strlen(type) <= HL_REPORT_TYPE_MAX)
-        snprintf(r->content_type, sizeof r->content_type, "%s", type);
+        memcpy(r->content_type, type, strlen(type) + 1);
     r->body_n = t->has_head ? t->body_n : 0;
     memcpy(r->body, t->body, r->body_n);
 }
