@@ -220,8 +220,8 @@ static const struct param {
     const char *allowed;
 } params[] = {
     {HL_REST_PAGE | HL_REST_LANES, "limit", read_limit, "a number from 1 to 200"},
-    {HL_REST_PAGE, "cursor", read_cursor, "the next_cursor of the page before"},
-    {HL_REST_LANES, "cursor", read_lane_cursor, "the next_cursor of the page before"},
+    {HL_REST_PAGE, "cursor", read_cursor, "the next_cursor of the previous page"},
+    {HL_REST_LANES, "cursor", read_lane_cursor, "the next_cursor of the previous page"},
     {HL_REST_RUN_STATE, "state", read_run_state, "queued, running, success, failure or cancelled"},
     {HL_REST_DELIVERY_STATE, "state", read_delivery_state, "pending, delivered or dead"},
     {HL_REST_ASYNC, "async", read_async, "true or false"},
@@ -269,8 +269,7 @@ static void refuse_unknown(struct hl_rest_call *call, unsigned groups, struct hl
             n += (size_t)snprintf(
                 names + n, sizeof(names) - n, "%s%s", n > 0 ? ", " : "", params[i].name);
     quote(name, quoted);
-    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_UNKNOWN, quoted, *names ? "are " : "is ",
-        *names ? names : "none", NULL);
+    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_UNKNOWN, quoted, *names ? names : "none", NULL);
 }
 
 /* UTF-8 without NUL, which ends our strings and no database takes. */

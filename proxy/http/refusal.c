@@ -25,28 +25,28 @@
 
 const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     /* ---- heads ---- */
-    ROW(NO_HEAD, 400, "This is not an HTTP/1.1 request: the lines of a head end with CRLF."),
+    ROW(NO_HEAD, 400, "This is not an HTTP/1.1 request: each line of the head must end with CRLF."),
     ROW(HEAD_TOO_LARGE, 431, "The request's head is larger than HOOKLINE_MAX_HEAD."),
-    ROW(ADMIN_HEAD_TOO_LARGE, 431, "The head of a request may be at most 64 KiB here."),
-    ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The head of a request may be at most 128 KiB here."),
+    ROW(ADMIN_HEAD_TOO_LARGE, 431, "The request head may be at most 64 KiB here."),
+    ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The request head may be at most 128 KiB here."),
     ROW(REQUEST_LINE, 400,
-        "The request line is not `method target HTTP/1.1` with single spaces between."),
+        "The request line is not `method target HTTP/1.1` with single spaces between them."),
     ROW(TARGET_BYTES, 400,
-        "The request target has a byte that may not stand there (a control, '#', above 0x7e), or "
-        "no version follows it. Percent-encode such bytes."),
-    ROW(VERSION_MISSING, 400, "The start line has no HTTP version. Speak HTTP/1.1."),
-    ROW(VERSION_OTHER, 505, "The only versions spoken here are HTTP/1.1 and HTTP/1.0."),
+        "The request target contains a byte that is not allowed there (a control, '#', above "
+        "0x7e), or no version follows it. Percent-encode such bytes."),
+    ROW(VERSION_MISSING, 400, "The start line has no HTTP version. Use HTTP/1.1."),
+    ROW(VERSION_OTHER, 505, "The only versions supported here are HTTP/1.1 and HTTP/1.0."),
     ROW(REQUEST_LINE_END, 400, "The request line does not end with CRLF after its version."),
     ROW(TARGET_FORM, 400,
-        "The request target has none of the forms of RFC 9112 section 3.2 for this method, or its "
-        "authority is not a plain host and port."),
+        "The request target has none of the forms that RFC 9112 section 3.2 allows for this "
+        "method, or its authority is not a plain host and port."),
     ROW(FIELD_COUNT, 431, "There are more than 1024 header fields."),
     ROW(FIELD_LINE, 400,
         "A header field is not `name: value` on one line that ends with CRLF: a bad name, white "
         "space before the colon, a folded line, a NUL, a bare CR or another control."),
-    ROW(HEAD_END, 400, "The head does not end with an empty line, or not there."),
-    ROW(HEAD_UNCLEAR, 400, "The head can be read in more than one way."),
-    ROW(HOST_MISSING, 400, "The request has no Host field. HTTP/1.1 requires it."),
+    ROW(HEAD_END, 400, "The request head is not terminated by an empty line."),
+    ROW(HEAD_UNCLEAR, 400, "The request head can be parsed in more than one way."),
+    ROW(HOST_MISSING, 400, "The request has no Host field. HTTP/1.1 requires one."),
     ROW(HOST_TWICE, 400, "There is more than one Host field. Send it once."),
     ROW(HOST_FORM, 400, "Host is not a host name or address with an optional port."),
     ROW(CONNECTION_FORM, 400, "Connection is not a list of at most 64 field names."),
@@ -55,34 +55,34 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(LENGTH_FORM, 400, "Content-Length is not a decimal number below 2^63."),
     ROW(CODING_VERSION, 400, "HTTP/1.0 has no Transfer-Encoding. Send Content-Length."),
     ROW(CODING_AND_LENGTH, 400,
-        "Content-Length and Transfer-Encoding exclude each other. Send one."),
+        "Content-Length and Transfer-Encoding are mutually exclusive. Send only one."),
     ROW(CODING_TWICE, 400, "There is more than one Transfer-Encoding. Send it once."),
     ROW(CODING_FORM, 400, "Transfer-Encoding is malformed, or does not end in chunked."),
     ROW(CODING_EMPTY, 400, "Transfer-Encoding is empty."),
-    ROW(CODING_OTHER, 501, "The only transfer coding understood here is chunked."),
-    ROW(EXPECTATION, 417, "The only expectation understood here is 100-continue."),
+    ROW(CODING_OTHER, 501, "The only transfer coding supported here is chunked."),
+    ROW(EXPECTATION, 417, "The only expectation supported here is 100-continue."),
     ROW(UPGRADE_BODY, 400, "A WebSocket upgrade may not have a body."),
 
     /* ---- chunked bodies ---- */
-    ROW(CHUNKS_UNCLEAR, 400, "The chunked body can be read in more than one way."),
+    ROW(CHUNKS_UNCLEAR, 400, "The chunked body can be parsed in more than one way."),
     ROW(CHUNK_DIGITS, 400, "A chunk size has more than 15 digits."),
     ROW(CHUNK_SIZE_MISSING, 400, "A chunk does not begin with its size in hex digits."),
     ROW(CHUNK_SIZE_FORM, 400, "A chunk size has a byte that is not a hex digit."),
     ROW(CHUNK_SIZE_BLANK, 400, "A chunk size is followed by white space without an extension."),
-    ROW(CHUNK_SIZE_END, 400, "The line of a chunk size does not end with CRLF."),
+    ROW(CHUNK_SIZE_END, 400, "The chunk size line does not end with CRLF."),
     ROW(CHUNK_END, 400, "A chunk is longer than its size says, or CRLF is missing after it."),
     ROW(CHUNK_EXTENSIONS, 400, "The chunk extensions are too long."),
     ROW(CHUNK_EXTENSION_FORM, 400,
-        "A chunk extension has a control byte, or a quoted string without end."),
+        "A chunk extension contains a control byte or an unterminated quoted string."),
     ROW(TRAILER_LINE, 400, "A trailer field is not `name: value` on one line that ends with CRLF."),
     ROW(TRAILER_TOO_LARGE, 400, "The trailer section is too long."),
 
     /* ---- slow callers, long bodies ---- */
     ROW(HEAD_SLOW, 408, "The request's head was not complete within HOOKLINE_HEAD_TIMEOUT."),
     ROW(BODY_SLOW, 408,
-        "No byte of the request's body came for HOOKLINE_BODY_TIMEOUT; send the body without "
-        "pauses, or raise it."),
-    ROW(BODY_TOO_LARGE, 413, "The request's body is larger than is allowed here."),
+        "No byte of the request's body arrived for HOOKLINE_BODY_TIMEOUT; send the body without "
+        "pauses, or raise that limit."),
+    ROW(BODY_TOO_LARGE, 413, "The request's body is larger than allowed here."),
     ROW(SYNC_BODY_TOO_LARGE, 413,
         "The request's body is larger than HOOKLINE_MAX_SYNC_BODY allows."),
     ROW(ASYNC_BODY_TOO_LARGE, 413,
@@ -99,29 +99,29 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "A project or app name in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without "
         "percent-encoding."),
     ROW(RUN_PATH, 404, "The path of a run is /v4/{project_id}/{app_name}/run."),
-    WITH(RUN_METHOD, 405, "Allow: POST", "The run path takes POST only."),
+    WITH(RUN_METHOD, 405, "Allow: POST", "The run path accepts POST only."),
     ROW(OTHER_PROJECT, 404, "This sidecar serves another project."),
     ROW(OTHER_APP, 404, "This sidecar serves another app."),
     ROW(REST_PATH, 404, "The REST interface begins at /v2/projects/{project_id}."),
     ROW(HOST, 421,
-        "This listener is called by an address, as localhost, or by a name of HOOKLINE_HOSTS."),
+        "This listener answers only to addresses, localhost and the names in HOOKLINE_HOSTS."),
     ROW(LOOP, 508,
-        "The request has come through this hookline before, as its Via says: HOOKLINE_APP_URL "
+        "The request has already passed through this hookline, as its Via says: HOOKLINE_APP_URL "
         "leads back here."),
     ROW(CROSS_SITE, 403,
-        "A page of another origin may only read here, without a parameter or field of hookline's, "
-        "unless HOOKLINE_CORS_ORIGINS has it."),
-    ROW(OWN_PATH, 404, "Under /_hookline there are healthz and readyz; the app is never asked."),
-    WITH(HEALTH_METHOD, 405, "Allow: GET, HEAD", "Health is asked for with GET."),
-    WITH(DESCRIPTION_METHOD, 405, "Allow: GET, HEAD",
-        "The description of the interface can only be read."),
+        "Cross-origin pages may only read here, without hookline's own parameters and fields; "
+        "allow more in HOOKLINE_CORS_ORIGINS."),
+    ROW(OWN_PATH, 404,
+        "Only healthz and readyz exist under /_hookline; such requests never reach the app."),
+    WITH(HEALTH_METHOD, 405, "Allow: GET, HEAD", "Health checks use GET."),
+    WITH(DESCRIPTION_METHOD, 405, "Allow: GET, HEAD", "The interface description is read-only."),
     ROW(NOT_PASSED, 404,
         "Only runs are served here: HOOKLINE_PASSTHROUGH is off. The path of a run is "
         "/v4/{project_id}/{app_name}/run."),
     ROW(NOT_PASSED_TOKEN, 404,
-        "Only runs are served here: what is passed through needs a token of HOOKLINE_PROJECT_ID, "
-        "which is not set, or a path of HOOKLINE_PUBLIC_PATHS. The path of a run is "
-        "/v4/{project_id}/{app_name}/run."),
+        "Only runs are served here: passing other requests through needs a token for "
+        "HOOKLINE_PROJECT_ID, which is not set, or a path in HOOKLINE_PUBLIC_PATHS. The path of a "
+        "run is /v4/{project_id}/{app_name}/run."),
 
     /* ---- how a run is asked for ---- */
     ROW(PARAM_TWICE, 400,
@@ -133,8 +133,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The parameter webhookEndpoint is not an absolute http or https URL of at most 2048 bytes, "
         "URL-encoded."),
     ROW(WEBHOOK_CREDENTIALS, 400,
-        "The parameter webhookEndpoint has credentials in it. Authenticate the receiver's callers "
-        "by signature: send X-Webhook-Secret."),
+        "The parameter webhookEndpoint contains credentials. Let the receiver verify a signature "
+        "instead: send X-Webhook-Secret."),
     ROW(WEBHOOK_PLAIN, 400,
         "The parameter webhookEndpoint is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY is "
         "on."),
@@ -142,30 +142,27 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The parameter webhookEndpoint names an address that webhooks may not reach. The operator "
         "can allow it with HOOKLINE_WEBHOOK_ALLOW."),
     ROW(SECRET_FORM, 400,
-        "X-Webhook-Secret is not one field of 1 to 1024 bytes, with padded base64 after whsec_."),
-    ROW(KEY_FORM, 400, "Idempotency-Key is not one field of 1 to 255 printable bytes."),
+        "X-Webhook-Secret must be a single field of 1 to 1024 bytes, with padded base64 after "
+        "whsec_."),
+    ROW(KEY_FORM, 400, "Idempotency-Key must be a single field of 1 to 255 printable bytes."),
     ROW(RUN_TIMEOUT_FORM, 400,
-        "X-Run-Timeout is not one field with a time above zero: seconds, or a number with ms, s, "
-        "m, "
-        "h or d."),
+        "X-Run-Timeout must be a single field with a time above zero: seconds, or a number with "
+        "ms, s, m, h or d."),
     ROW(RUN_START_TIMEOUT_FORM, 400,
-        "X-Run-Start-Timeout is not one field with a time above zero: seconds, or a number with "
-        "ms, "
-        "s, m, h or d."),
-    ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority is not one field with high, normal or low."),
-    ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts is not one field with a number above zero."),
+        "X-Run-Start-Timeout must be a single field with a time above zero: seconds, or a number "
+        "with ms, s, m, h or d."),
+    ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority must be a single field: high, normal or low."),
+    ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts must be a single field with a number above zero."),
     ROW(RUN_PRIORITY_RIGHT, 403,
         "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
         "admin has changed it."),
-    ROW(RUN_KEEP_FORM, 400, "X-Run-Keep is not one field with true or false."),
+    ROW(RUN_KEEP_FORM, 400, "X-Run-Keep must be a single field: true or false."),
     ROW(RUN_KEEP_OFF, 403,
-        "X-Run-Keep asks for a stream that is kept, and HOOKLINE_STREAM_KEEP is off: leave it out, "
-        "or call "
-        "with async=true."),
+        "X-Run-Keep asks for the stream to be kept, but HOOKLINE_STREAM_KEEP is off: leave it out, "
+        "or call with async=true."),
     ROW(RUN_KEEP_TOKEN, 403,
-        "X-Run-Keep asks for a stream that is kept, which needs tokens (HOOKLINE_AUTH=none): the "
-        "operator "
-        "can set HOOKLINE_STREAM_KEEP=all; or call with async=true."),
+        "X-Run-Keep asks for the stream to be kept, which needs tokens (HOOKLINE_AUTH=none): the "
+        "operator can set HOOKLINE_STREAM_KEEP=all; or call with async=true."),
 
     /* ---- tokens ---- */
     WITH(TOKENS_SEVERAL, 400, REALM ", error=\"invalid_request\"",
@@ -174,99 +171,97 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "A token is required: send it as `Authorization: Bearer <token>`. `hookline token create` "
         "makes one."),
     WITH(TOKEN_SCHEME, 401, REALM,
-        "Authorization does not have the scheme Bearer: send `Authorization: Bearer <token>`."),
+        "Authorization does not use the scheme Bearer: send `Authorization: Bearer <token>`."),
     WITH(TOKEN_PARTS, 401, BAD, "The token is not a JWT: three parts separated by dots."),
     WITH(TOKEN_SIGNATURE_FORM, 401, BAD,
         "The token's signature is not base64url of 1 to 512 bytes."),
     WITH(TOKEN_HEADER, 401, BAD,
-        "The token's header is not the base64url of a JSON object that has each name once."),
+        "The token's header is not a base64url-encoded JSON object with unique names."),
     WITH(TOKEN_CRIT, 401, BAD,
-        "The token's header has `crit`: none of what it can name is understood here."),
+        "The token's header has `crit`, but no critical extension is supported here."),
     WITH(TOKEN_ALG, 401, BAD, "The token's algorithm is not one of ES256, RS256, HS256."),
     WITH(TOKEN_KID, 401, BAD, "The token's `kid` is not a string of at most 256 bytes."),
     WITH(TOKEN_CLAIMS, 401, BAD,
-        "The token's claims are not the base64url of a JSON object that has each name once."),
+        "The token's claims are not a base64url-encoded JSON object with unique names."),
     WITH(TOKEN_NO_EXP, 401, BAD, "The token has no `exp`: only tokens that expire are accepted."),
     WITH(TOKEN_EXP, 401, BAD, "The token's `exp` is not a time in seconds."),
     WITH(TOKEN_NBF, 401, BAD, "The token's `nbf` is not a time in seconds."),
     WITH(
         TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes without NUL."),
-    WITH(TOKEN_ISS, 401, BAD, "The token's `iss` is not what HOOKLINE_JWT_ISSUER says."),
-    WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not have what HOOKLINE_JWT_AUDIENCE says."),
+    WITH(TOKEN_ISS, 401, BAD, "The token's `iss` does not match HOOKLINE_JWT_ISSUER."),
+    WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not include HOOKLINE_JWT_AUDIENCE."),
     WITH(TOKEN_NOT_OURS, 401, BAD,
         "The token names hookline's own key, but hookline did not issue it."),
     WITH(TOKEN_EXPIRED, 401, BAD, "The token has expired: get a new one."),
     WITH(TOKEN_EARLY, 401, BAD, "The token is not valid yet (`nbf`): check the clocks."),
     WITH(TOKEN_KEY_ALG, 401, BAD, "The token's algorithm is not that of the key it names."),
-    WITH(TOKEN_ACCOUNT, 401, BAD, "The token's service account was revoked, or is not known here."),
-    WITH(TOKEN_KEY, 401, BAD,
-        "The token was signed by nobody whose keys are known here (its `kid`, or its algorithm)."),
+    WITH(TOKEN_ACCOUNT, 401, BAD, "The token's service account was revoked or is unknown here."),
+    WITH(TOKEN_KEY, 401, BAD, "No known key matches this token (`kid` or algorithm)."),
     WITH(TOKEN_SIGNATURE, 401, BAD, "The token's signature does not match."),
     WITH(TOKEN_NO_PROJECT, 403, SCOPE,
         "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM), or one that "
         "is not a project name."),
     WITH(TOKEN_OTHER_PROJECT, 403, SCOPE,
-        "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) is not the "
-        "path's."),
+        "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) does not match "
+        "the path."),
     WITH(TOKEN_NOT_ADMIN, 403, SCOPE, "This needs a token with the role admin."),
     LATER(KEYS_NOT_HAD, 503, BACKLOG,
         "The keys at HOOKLINE_JWT_JWKS_URL have not been fetched yet, see the log; try again "
         "later."),
-    LATER(TOO_MANY_TOKENS, 503, PLACE, "Too many new tokens are being checked; try again at once."),
+    LATER(TOO_MANY_TOKENS, 503, PLACE,
+        "Too many new tokens are being checked; try again in a moment."),
     LATER(ACCOUNT_UNREAD, 503, BACKLOG,
-        "The token's service account is not known here, and the database cannot be asked for it; "
-        "try again later."),
+        "The token's service account is unknown here, and the database cannot be reached to look "
+        "it up; try again later."),
 
     /* ---- places, memory, the store ---- */
     LATER(CONNECTIONS_FULL, 503, PLACE,
-        "As many callers are connected as HOOKLINE_MAX_CONNECTIONS or the limit of open files "
-        "allows, "
-        "and none of them is idle; try again later."),
+        "No more callers can connect (HOOKLINE_MAX_CONNECTIONS, or the limit of open files), and "
+        "none of those connected is idle; try again later."),
     LATER(NO_DESCRIPTOR, 503, BACKLOG,
         "Out of file descriptors; try again later, or raise the limit of open files."),
     LATER(NO_MEMORY, 503, BACKLOG, "Out of memory; try again later."),
     LATER(DELIVERIES_FULL, 429, BACKLOG,
-        "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting already; try again later."),
+        "HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are already waiting; try again later."),
     LATER(DESTINATION_FULL, 429, BACKLOG,
-        "The webhook's destination has as many deliveries waiting as one may have (half of "
+        "Too many deliveries are waiting for the webhook's destination (the limit is half of "
         "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
     LATER(RUNS_FULL, 429, BACKLOG,
-        "Too many runs or webhook deliveries are waiting already (HOOKLINE_MAX_QUEUED_RUNS, "
+        "Too many runs or webhook deliveries are already waiting (HOOKLINE_MAX_QUEUED_RUNS, "
         "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
     LATER(ACCOUNT_RUNNING, 429, CALLS,
-        "The service account has as many calls inside the app as it may (its max_running is %s); "
+        "The service account has reached its limit of calls inside the app (max_running is %s); "
         "try again when one has ended."),
     LATER(ACCOUNT_QUEUED, 429, BACKLOG,
-        "The service account has as many runs queued as it may (its max_queued is %s); try again "
+        "The service account has reached its limit of queued runs (max_queued is %s); try again "
         "when some have started."),
     LATER(ACCOUNT_CALLS, 429, PLACE,
-        "The service account has made as many calls as it may in this time (its rate is %s); try "
-        "again later."),
+        "The service account has reached its rate limit (rate is %s); try again later."),
     ROW(KEY_REUSED, 422,
         "This Idempotency-Key was used for another request; use a new key for a new request."),
-    LATER(STORE_BUSY, 503, PLACE, "The store has too much to do; try again later."),
-    LATER(STORE_CLOSED, 503, BACKLOG, "The request cannot be stored: the store accepts no more."),
+    LATER(STORE_BUSY, 503, PLACE, "The store is overloaded; try again later."),
+    LATER(STORE_CLOSED, 503, BACKLOG,
+        "The request cannot be stored: the store is no longer accepting runs."),
     LATER(STORE_FULL, 503, SPACE, "The store is full: the run was not accepted; try again later."),
     LATER(STORE_FAILING, 503, BACKLOG, "The store cannot accept runs now; try again later."),
     ROW(STORE_UNSURE, 503,
-        "The run may have been accepted: the database was gone before it said so. If the run has "
-        "not begun when the database is back, it is withdrawn. Look for its run_id, or call again "
-        "with the same Idempotency-Key."),
+        "The run may have been accepted: the connection to the database was lost before it "
+        "confirmed. If the run has not started when the database is back, it is withdrawn. Look up "
+        "its run_id, or call again with the same Idempotency-Key."),
 
     /* ---- the app ---- */
     LATER(APP_QUEUE_FULL, 429, CALLS,
-        "HOOKLINE_APP_QUEUE callers are waiting for the app already; try again later."),
+        "HOOKLINE_APP_QUEUE callers are already waiting for the app; try again later."),
     LATER(
         APP_BUSY, 429, CALLS, "The app was busy for HOOKLINE_APP_QUEUE_TIMEOUT; try again later."),
     ROW(APP_UNREACHED, 502, "No connection within HOOKLINE_CONNECT_TIMEOUT: %s."),
     LATER(APP_GATE, 503, BACKLOG,
-        "The app does not take calls yet: it has not answered 2xx at HOOKLINE_APP_HEALTH_PATH "
-        "since "
-        "its start, or not of late (HOOKLINE_APP_HEALTH_GATE), and HOOKLINE_CONNECT_TIMEOUT is "
-        "over: "
-        "%s."),
-    ROW(APP_AWAY, 502, "The app has taken no call for HOOKLINE_APP_START_TIMEOUT: %s."),
-    ROW(APP_VANISHED, 502, "The app's machine no longer answers; are it and the network to it up?"),
+        "The app is not accepting calls: it has not answered 2xx at HOOKLINE_APP_HEALTH_PATH since "
+        "it started, or not recently (HOOKLINE_APP_HEALTH_GATE), and HOOKLINE_CONNECT_TIMEOUT has "
+        "passed: %s."),
+    ROW(APP_AWAY, 502, "The app has accepted no call for HOOKLINE_APP_START_TIMEOUT: %s."),
+    ROW(APP_VANISHED, 502,
+        "The app's machine no longer answers; check it and the network in between."),
     ROW(APP_CLOSED, 502, "The app closed the connection before it answered."),
     ROW(APP_CLOSED_INSIDE, 502, "The app closed the connection in the middle of its response."),
     ROW(APP_EARLY, 502, "The app sent bytes before it had received any of the request."),
@@ -277,42 +272,44 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(APP_STATUS_SPACE, 502, "The app's status line has no space after the status code."),
     ROW(APP_STATUS_END, 502, "The app's status line does not end with CRLF."),
     ROW(APP_INTERIM_BODY, 502, "The app announced a body for an interim response."),
-    ROW(APP_SWITCHED, 502, "The app switched protocols though it was not asked to."),
+    ROW(APP_SWITCHED, 502, "The app switched protocols without being asked to."),
     ROW(APP_SILENT, 504, "The app did not begin its answer within HOOKLINE_APP_HEAD_TIMEOUT."),
-    ROW(APP_PAUSED, 504, "The app paused for HOOKLINE_APP_IDLE_TIMEOUT inside its response."),
+    ROW(APP_PAUSED, 504,
+        "The app sent nothing for HOOKLINE_APP_IDLE_TIMEOUT in the middle of its response."),
     ROW(APP_STREAM_SILENT, 504,
-        "The app paused for HOOKLINE_STREAM_IDLE_TIMEOUT inside its event stream."),
+        "The app sent nothing for HOOKLINE_STREAM_IDLE_TIMEOUT in the middle of its event stream."),
     ROW(RUN_TOO_LONG, 504,
         "The run took longer than its X-Run-Timeout, or HOOKLINE_RESPONSE_GRACE_PERIOD, allows."),
     ROW(CALL_TOO_LONG, 504,
         "The call took longer than its X-Run-Timeout, or HOOKLINE_SYNC_TIMEOUT, allows."),
     LATER(CALL_EXPIRED, 429, CALLS,
-        "The app had no time for the call within its X-Run-Start-Timeout; try again later."),
-    ROW(WAITED_FAILED, 502, "The run has failed without a response of the app's: %s."),
-    ROW(WAITED_LATE, 504, "The run has failed without a response of the app's: %s."),
+        "The app was too busy to begin the call within its X-Run-Start-Timeout; try again later."),
+    ROW(WAITED_FAILED, 502, "The run failed without a response from the app: %s."),
+    ROW(WAITED_LATE, 504, "The run failed without a response from the app: %s."),
     ROW(WAITED_UNKEPT, 502,
         "The app has answered, but its response was not kept: the run's record (Location) says "
         "why."),
     ROW(RUN_CANCELLED, 410,
         "The run was cancelled before the app answered. Call again if it is still wanted."),
     ROW(STORED_BODY_UNREADABLE, 500, "The stored request body cannot be read."),
-    ROW(STORED_BODY_DAMAGED, 500, "The stored request body is not what was accepted."),
+    ROW(STORED_BODY_DAMAGED, 500,
+        "The stored request body differs from the one that was accepted."),
 
     /* ---- the REST interface, the admin listener ---- */
-    LATER(REST_NOT_SERVED, 503, CALLS, "The REST interface is not served now; try again later."),
-    ROW(REST_BODY_TOO_LARGE, 413, "The body of a request may be at most 64 KiB here."),
+    LATER(REST_NOT_SERVED, 503, CALLS,
+        "The REST interface is unavailable at the moment; try again later."),
+    ROW(REST_BODY_TOO_LARGE, 413, "The request body may be at most 64 KiB here."),
     ROW(REST_NOWHERE, 404,
-        "There is nothing here. Below /v2/projects/{project_id} there are service-accounts, runs, "
-        "apps/{app_name}/runs and deliveries."),
+        "Nothing is served at this path. Below /v2/projects/{project_id} are service-accounts, "
+        "runs, apps/{app_name}/runs and deliveries."),
     ROW(REST_BY_ID_ONLY, 404,
-        "With HOOKLINE_AUTH=none only requests that name a run's id are served here: "
-        "runs/{run_id}, "
+        "With HOOKLINE_AUTH=none only requests that name a run id are served here: runs/{run_id}, "
         "runs/{run_id}/result and runs/{run_id}/cancel. The rest is on the control socket (the "
         "hookline command) and on the admin listener."),
     ROW(REST_METHOD, 405, "This method is not served here; the Allow field names those that are."),
     ROW(REST_NAME, 400,
         "The %s in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without percent-encoding."),
-    ROW(REST_ID, 404, "There is nothing with that id: ids here are UUIDs."),
+    ROW(REST_ID, 404, "Nothing has that id: ids here are UUIDs."),
     ROW(REST_NO_PROJECT, 403,
         "The token has no claim that names its project (HOOKLINE_JWT_PROJECT_CLAIM)."),
     ROW(REST_OTHER_PROJECT, 403, "The token belongs to another project; use one of this project."),
@@ -320,31 +317,31 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "This needs a token with the role admin; this token's role is invoke: it may call the app "
         "and read runs, results and the list of service accounts."),
     ROW(REST_NOT_YOURS, 403,
-        "This needs a token with the role admin, or the one who made the run; this token's role is "
-        "invoke, and another made it."),
-    ROW(QUERY_UNKNOWN, 400, "There is no query parameter \"%s\" here; there %s%s."),
+        "This needs a token with the role admin, or the token of the subject that made the run; "
+        "this token's role is invoke, and another subject made it."),
+    ROW(QUERY_UNKNOWN, 400, "There is no query parameter \"%s\" here; supported: %s."),
     ROW(QUERY_TWICE, 400, "The query parameter %s is given more than once."),
-    ROW(QUERY_VALUE, 400, "The query parameter %s is not %s."),
+    ROW(QUERY_VALUE, 400, "The query parameter %s must be %s."),
     ROW(QUERY_CURSOR, 400,
-        "The query parameter cursor is another list's: take the next_cursor of the page before, "
-        "and ask with the same filters."),
+        "The query parameter cursor belongs to another list: use the next_cursor of the previous "
+        "page with the same filters."),
     ROW(REST_NOT_FOUND, 404,
-        "There is no such %s here: the id is another's, or it is past HOOKLINE_RETENTION."),
+        "There is no such %s here: the id belongs to another project, or it is past "
+        "HOOKLINE_RETENTION."),
     ROW(REST_RUN_NOT_FOUND, 404,
-        "There is no such run here: the id is another's, it is past HOOKLINE_RETENTION, or it was "
-        "called synchronously at another replica: only that one knows of it."),
+        "There is no such run here: the id belongs to another project, it is past "
+        "HOOKLINE_RETENTION, or the run was synchronous at another replica, which alone knows it."),
     LATER(REST_STORE_BUSY, 503, CALLS, "Too much is waiting for the store; try again later."),
     LATER(REST_STORE_FULL, 503, SPACE, "The store's volume is full: make space, then try again."),
-    LATER(REST_STORE_FAILING, 503, BACKLOG,
-        "The store is failing; what is wrong is in hookline's log."),
-    ROW(RUN_FINISHED, 409, "The run has finished already: there is nothing to cancel."),
+    LATER(REST_STORE_FAILING, 503, BACKLOG, "The store is failing; hookline's log says why."),
+    ROW(RUN_FINISHED, 409, "The run has already finished: there is nothing to cancel."),
     ROW(RUN_UNFINISHED, 409, "The run is not finished; ask again when it is."),
     ROW(RUN_UNFINISHED_IN, 409, "The run is %s; ask again when it is finished."),
     ROW(RESULT_NEVER_KEPT, 404,
         "The run was synchronous: its response went to its caller and is not kept. Call with "
         "async=true or a webhookEndpoint to have it kept."),
     ROW(RESULT_DAMAGED, 410,
-        "The kept response is damaged on disk: its bytes are not those that were stored."),
+        "The kept response is damaged on disk: its bytes differ from those that were stored."),
     ROW(RESULT_DROPPED, 410,
         "The response of %s bytes is not kept: it was over HOOKLINE_MAX_KEPT_RESPONSE, or its "
         "space was needed (HOOKLINE_STORE_MAX_BYTES)."),
@@ -362,17 +359,15 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The events of this run are not kept: it was called synchronously, without X-Run-Keep: "
         "true."),
     ROW(EVENTS_NO_STREAM, 409,
-        "The run's response is no event stream that could be followed (200, text/event-stream, "
-        "without "
-        "Content-Encoding): use /result."),
+        "The run's response is not an event stream that can be followed (200, text/event-stream, "
+        "without Content-Encoding): use /result."),
     ROW(EVENTS_GONE, 410,
-        "The run's events are not kept any more, or were more than is kept "
+        "The run's events are no longer kept, or were more than can be kept "
         "(HOOKLINE_MAX_KEPT_RESPONSE, HOOKLINE_STORE_MAX_BYTES, HOOKLINE_STREAM_KEEP_MAX_BYTES, "
         "HOOKLINE_STREAM_RETENTION)."),
     ROW(EVENTS_ID, 400,
         "Last-Event-ID is neither a number nor the id of an event of this run: leave it out to "
-        "begin with "
-        "the first one."),
+        "start from the first one."),
     ROW(EVENTS_ID_TWICE, 400,
         "Last-Event-ID is given more than once, or is longer than 1024 bytes: send one, as a field "
         "or as "
@@ -381,32 +376,31 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "No sidecar is running on this data directory: events are followed through it. Start it "
         "first."),
     ROW(RELAY_PASS, 403,
-        "X-Run-Relay is what replicas say to each other, and this one is not good (now): leave it "
-        "out."),
+        "X-Run-Relay is for use between replicas, and this value is not valid, or no longer: leave "
+        "it out."),
     ROW(RELAY_OTHER, 403, "X-Run-Relay is for the events of another run."),
     LATER(FOLLOWERS_FULL, 429, CALLS,
-        "HOOKLINE_MAX_FOLLOWERS callers follow runs already; try again later."),
-    LATER(FOLLOWERS_OF_RUN, 429, CALLS, "100 callers follow this run already; try again later."),
+        "HOOKLINE_MAX_FOLLOWERS callers are already following runs; try again later."),
+    LATER(FOLLOWERS_OF_RUN, 429, CALLS,
+        "100 callers are already following this run; try again later."),
     LATER(FOLLOWERS_OF_SUBJECT, 429, CALLS,
-        "The token's subject follows as many runs as it may, a quarter of HOOKLINE_MAX_FOLLOWERS; "
-        "try "
-        "again later."),
+        "The token's subject is already following as many runs as it may, a quarter of "
+        "HOOKLINE_MAX_FOLLOWERS; try again later."),
     ROW(LOG_ELSEWHERE, 409,
-        "What was logged about the run is in the memory of the replica that has it, %s: ask that "
-        "one. Of a run that failed, every replica can show it."),
+        "The run's log is in the memory of the replica that has the run, %s: ask that one. The log "
+        "of a failed run is available from every replica."),
     ROW(REQUEST_NOT_KEPT, 410,
-        "The run's request is not kept any more, or never was: see HOOKLINE_KEEP_REQUESTS, and "
-        "HOOKLINE_STORE_MAX_BYTES, which gives requests up first."),
+        "The run's request is no longer kept, or never was: see HOOKLINE_KEEP_REQUESTS, and "
+        "HOOKLINE_STORE_MAX_BYTES, for which requests are removed first."),
     ROW(REQUEST_OF_SYNC, 410,
         "The run was synchronous: only requests of asynchronous runs are kept."),
     ROW(REQUEST_DAMAGED, 410,
-        "The kept request is damaged on disk: its bytes are not those that were stored."),
+        "The kept request is damaged on disk: its bytes differ from those that were stored."),
     ROW(RERUN_UNFINISHED, 409, "The run is %s: it can be run again when it has ended."),
-    ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object that has each member once."),
+    ROW(BODY_NO_OBJECT, 400, "The request's body is not a JSON object with unique members."),
     ROW(ACCOUNT_MEMBERS, 400,
-        "The body is {\"name\", \"expires_at\"} and, as wanted, role, max_running, max_queued, "
-        "rate and "
-        "max_priority: no other member."),
+        "The body is {\"name\", \"expires_at\"} and, optionally, role, max_running, max_queued, "
+        "rate and max_priority: no other member."),
     ROW(ACCOUNT_NAME, 400,
         "The member name is not a string of 1 to 100 characters without control characters."),
     ROW(ACCOUNT_EXPIRY, 400,
@@ -414,8 +408,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "(2027-01-31T00:00:00Z) or in milliseconds since 1970."),
     ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\" or \"admin\"."),
     ROW(LIMIT_MEMBERS, 400,
-        "The member %s cannot be changed. What can be is max_running, max_queued, rate and "
-        "max_priority."),
+        "The member %s cannot be changed. Only max_running, max_queued, rate and max_priority "
+        "can."),
     ROW(LIMIT_NUMBER, 400,
         "The member %s is not a whole number from 1 to 1000000000, or null for no limit."),
     ROW(LIMIT_RATE, 400,
@@ -428,11 +422,11 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "delivered or dead."),
     ROW(REDELIVER_MEMBERS, 400,
         "The body is {\"state\": \"dead\", \"since\": \"2026-11-22T08:00:00Z\"}: these two members "
-        "and no other, but the cursor of an answer that had one; or {\"delivery_ids\": [\"…\"]}."),
+        "and no other, except the cursor of an earlier answer; or {\"delivery_ids\": [\"…\"]}."),
     ROW(REDELIVER_STATE, 400, "The member state is not \"dead\" or \"delivered\"."),
     ROW(REDELIVER_SINCE, 400,
         "The member since is not a time as RFC 3339 or in milliseconds since 1970."),
-    ROW(REDELIVER_CURSOR, 400, "The member cursor is not one that an answer had."),
+    ROW(REDELIVER_CURSOR, 400, "The member cursor is not one from an earlier answer."),
     ROW(REDELIVER_IDS, 400,
         "The member delivery_ids is not a list of 1 to 1000 ids of deliveries."),
     LATER(REDELIVER_FULL, 429, BACKLOG,
@@ -447,31 +441,32 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "This listener is reached by an address or as localhost; any other name must be in "
         "HOOKLINE_ADMIN_HOSTS."),
     ROW(ADMIN_CROSS_SITE, 403,
-        "A page of another origin may change nothing here: Origin has to be this listener's own, "
-        "and Sec-Fetch-Site same-origin or none."),
+        "Cross-origin pages may change nothing here: Origin must be this listener's own, and "
+        "Sec-Fetch-Site same-origin or none."),
     ROW(ADMIN_NOWHERE, 404,
-        "There is nothing here: the dashboard is at /; /healthz, /readyz, /metrics and /v2 are "
-        "served."),
+        "Nothing is served at this path: the dashboard is at /; /healthz, /readyz, /metrics and "
+        "/v2 are served."),
     ROW(ADMIN_MEMORY, 503, "Out of memory."),
     ROW(PASS_UNREACHABLE, 502,
-        "It could not be passed on: no connection was had. Calls sent from the dashboard go to "
-        "HOOKLINE_LISTEN."),
-    ROW(PASS_UNREADABLE, 502, "What was answered cannot be read as HTTP."),
-    ROW(PASS_LATE, 504, "Nothing was answered within 5 s."),
+        "The call could not be passed on: there was no connection. Calls sent from the dashboard "
+        "go to HOOKLINE_LISTEN."),
+    ROW(PASS_UNREADABLE, 502, "The answer is not valid HTTP."),
+    ROW(PASS_LATE, 504, "There was no answer within 5 s."),
     ROW(PASS_BODY_TOO_LARGE, 413,
-        "A call that is sent here may have a body of 256 KiB at most: send it to HOOKLINE_LISTEN."),
+        "A call sent from here may have a body of at most 256 KiB: send a larger one to "
+        "HOOKLINE_LISTEN."),
     WITH(FUNCTIONS_METHOD, 405, "Allow: GET, HEAD", "The app's functions are listed with GET."),
     LATER(FUNCTIONS_NOT_READY, 503, CALLS,
-        "The app is not ready: it is asked for its functions when it is."),
-    WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files can only be read."),
+        "The app is not ready: its functions are listed once it is."),
+    WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files are read-only."),
     ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),
-    ROW(FIGURES_AFTER, 400, "The parameter after is the number of a sample, such as 17."),
+    ROW(FIGURES_AFTER, 400, "The parameter after must be the number of a sample, such as 17."),
     ROW(FIGURES_MEMORY, 503, "There is not enough memory to write the figures."),
 
     /* ---- the function hosts (runtime/) ---- */
     ROW(TARGET_NO_PATH, 400, "The request's target is not a path with an optional query."),
     ROW(FUNCTION_HEAD_SLOW, 408, "The request's head was not complete within 10 s."),
-    ROW(FUNCTION_BODY_SLOW, 408, "No byte of the request's body came for 60 s."),
+    ROW(FUNCTION_BODY_SLOW, 408, "No byte of the request's body arrived for 60 s."),
     ROW(FUNCTION_BODY_TOO_LARGE, 413,
         "The request's body is longer than HOOKLINE_FUNCTION_MAX_BODY allows."),
     ROW(FUNCTION_UNKNOWN, 404, "%s"), /* and which there are */
@@ -482,9 +477,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(FUNCTION_QUEUE_FULL, 429, PLACE,
         "Too many requests are waiting for the function; try again."),
     LATER(FUNCTION_MEMORY, 503, BACKLOG, "Out of memory."),
-    ROW(FUNCTION_STOPPING, 503, "The functions' host is stopping."),
+    ROW(FUNCTION_STOPPING, 503, "The function host is stopping."),
     ROW(FUNCTION_JSON_DEPTH, 400, "The body's JSON is nested deeper than %s levels."),
-    ROW(FUNCTION_JSON_FORM, 400, "The body is not JSON: it goes wrong at byte %s."),
+    ROW(FUNCTION_JSON_FORM, 400, "The body is not JSON: there is an error at byte %s."),
     ROW(FUNCTION_JSON_END, 400, "The body is not JSON: it ends too early, after %s bytes."),
     ROW(FUNCTION_NO_OBJECT, 422,
         "The body must be a JSON object: its members are the function's parameters."),

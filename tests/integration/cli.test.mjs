@@ -152,7 +152,7 @@ test('runs cancel ends a run', async (t) => {
     const id = app.requests[0].id;
     assert.equal((await cli(`runs cancel ${id}`)).stdout, 'cancelled\n');
     assert.equal((await answered).status, 410);
-    assert.match((await cli(`runs cancel ${id}`, { code: 1 })).stderr, /finished already/);
+    assert.match((await cli(`runs cancel ${id}`, { code: 1 })).stderr, /already finished/);
 });
 
 test('runs rerun prints the new run’s id, beside a sidecar and without one', async (t) => {

@@ -127,7 +127,7 @@ test('events that are not kept any more, and too many followers, are told in wor
     await count(page, 1);
     await stream.send('x'.repeat(5000));
     await panel(page).getByText('not kept', { exact: true }).waitFor();
-    await panel(page).getByText(/not kept any more, or were more than is kept/).waitFor();
+    await panel(page).getByText(/no longer kept, or were more than can be kept/).waitFor();
     stream.end();
 });
 

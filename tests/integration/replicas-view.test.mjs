@@ -58,7 +58,7 @@ test('a synchronous run is its own replica’s, one that was cancelled in the qu
     assert.equal((await b.show(headers['x-request-id'])).replica, 'b');
     for (const [method, what] of [['GET', ''], ['GET', '/result'], ['GET', '/events'], ['GET', '/logs'], ['POST', '/cancel']]) {
         const answer = await a.ask(method, `${RUNS}/${headers['x-request-id']}${what}`);
-        assertRefused(answer, 404, /called synchronously at another replica/);
+        assertRefused(answer, 404, /was synchronous at another replica/);
     }
     assert.equal((await a.ask('POST', `${RUNS}/${queued}/cancel`)).status, 202);
     assert.equal((await b.finished(queued)).replica, null);

@@ -404,7 +404,7 @@ test('what makes no account is refused with the reason', async (t) => {
     const expires_at = inAnHour();
     for (const [body, pattern] of [
         ['', /not a JSON object/],
-        ['{"name":"a","name":"b","expires_at":"x"}', /each member once/],
+        ['{"name":"a","name":"b","expires_at":"x"}', /unique members/],
         [{ name: 'a' }, /no other member/],
         [{ name: 'a', expires_at, scope: 'x' }, /no other member/],
         [{ name: '', expires_at }, /1 to 100 characters/],

@@ -136,7 +136,7 @@ test('all dead ones since a time are sent again', async (t) => {
     for (const [body, pattern] of [
         ['', /not a JSON object/],
         ['[]', /not a JSON object/],
-        ['{"state":"dead","state":"dead","since":0}', /each member once/],
+        ['{"state":"dead","state":"dead","since":0}', /unique members/],
         [{ state: 'dead' }, /these two members/],
         [{ state: 'pending', since: 0 }, /member state/],
         [{ state: 'dead', since: 'now' }, /member since/],

@@ -87,7 +87,7 @@ test('what is no question about destinations is refused with the reason', async 
     const { sidecar } = await stage(t, { app: null });
     const ask = control(sidecar);
     for (const cursor of ['1', 'g'.repeat(16), 'A'.repeat(16), '0193f0b0-1234-7000-8000-0123456789ab'])
-        assertRefused(await ask('GET', `${DESTINATIONS}?cursor=${cursor}`), 400, /next_cursor of the page before/);
+        assertRefused(await ask('GET', `${DESTINATIONS}?cursor=${cursor}`), 400, /next_cursor of the previous page/);
     assertRefused(await ask('GET', `${DESTINATIONS}?limit=201`), 400, /limit/);
     assertRefused(await ask('GET', `${DESTINATIONS}?state=dead`), 400, /limit, cursor/);
     const refused = await ask('POST', DESTINATIONS);

@@ -228,7 +228,7 @@ test('a wrong parameter is a 400 that names it', async (t) => {
         'since=yesterday': /parameter since .*RFC 3339/,
         'since=1700000000': /parameter since .*milliseconds/,
         'until=2026-02-30T00:00:00Z': /parameter until/,
-        'page=2': /no query parameter "page" here; there are limit, cursor, state, async, since, until/,
+        'page=2': /no query parameter "page" here; supported: limit, cursor, state, async, since, until/,
         'app=b': /no query parameter "app"/,
         '%0d%0ax=1': /no query parameter/,
     };
@@ -459,7 +459,7 @@ test('a queued run that is cancelled never starts', async (t) => {
     assert.equal(answer.status, 202, answer.text);
     assert.equal((await finished(ask, id)).state, 'cancelled');
     assert.equal((await receiver.envelope()).type, 'run.cancelled');
-    assertRefused(await ask('POST', `${RUNS}/${id}/cancel`), 409, /finished already/);
+    assertRefused(await ask('POST', `${RUNS}/${id}/cancel`), 409, /already finished/);
     open.open();
     assert.equal((await finished(ask, first)).state, 'success');
     assert.equal(app.requests.length, 1);

@@ -213,10 +213,10 @@ Test(admin, serves_the_rest_interface_without_a_token_where_none_is_asked_for)
     struct answer a;
     ask(request, &a);
     cr_assert_eq(a.status, 404);
-    cr_assert(strstr(a.body, "There is nothing here."));
+    cr_assert(strstr(a.body, "Nothing is served at this path"));
     ask_on(client_connect_local(&server), request, &a);
     cr_assert_eq(a.status, 404);
-    cr_assert(strstr(a.body, "There is nothing here."));
+    cr_assert(strstr(a.body, "Nothing is served at this path"));
 }
 
 Test(admin, passes_over_a_body_to_the_next_request)

@@ -132,10 +132,10 @@ Test(message, is_refused_at_its_first_fault)
     expect("GET / HTTP/1.1\nHost: a\n\n", "no head");
     expect("(GET)", "no head");
     expect(FOUR_AND("body") "\x16\x03", "H(body)Eno head");
-    expect("GET / HTTP/1.1\r\n\r\n", "The request has no Host field. HTTP/1.1 requires it.");
+    expect("GET / HTTP/1.1\r\n\r\n", "The request has no Host field. HTTP/1.1 requires one.");
     /* llhttp stops at the second field; what is wrong first is something else. */
     expect("GET / HTTP/1.1\r\nContent-Length: x\r\nA: b\r\n\r\n",
-        "The request has no Host field. HTTP/1.1 requires it.");
+        "The request has no Host field. HTTP/1.1 requires one.");
     expect("POST / HTTP/1.1\r\nContent-Length: x\r\nHost: a\r\n\r\n",
         "Content-Length is not a decimal number below 2^63.");
     expect(CHUNKED "4\r\nbodyX",

@@ -78,7 +78,7 @@ Test(refusal, says_texts_in_the_places_for_them)
     struct hl_refusal why =
         hl_refusal_say(room, sizeof(room), HL_REFUSAL_QUERY_VALUE, "limit", "a number", NULL);
     cr_assert_eq(why.status, 400);
-    cr_assert_str_eq(why.detail, "The query parameter limit is not a number.");
+    cr_assert_str_eq(why.detail, "The query parameter limit must be a number.");
 }
 
 Test(refusal, leaves_a_percent_sign_in_a_text_alone)
@@ -86,7 +86,7 @@ Test(refusal, leaves_a_percent_sign_in_a_text_alone)
     char room[128];
     struct hl_refusal why =
         hl_refusal_say(room, sizeof(room), HL_REFUSAL_QUERY_VALUE, "%s", "%n%s", NULL);
-    cr_assert_str_eq(why.detail, "The query parameter %s is not %n%s.");
+    cr_assert_str_eq(why.detail, "The query parameter %s must be %n%s.");
 }
 
 Test(refusal, with_fewer_or_more_texts_than_places_reads_no_further)
@@ -94,7 +94,7 @@ Test(refusal, with_fewer_or_more_texts_than_places_reads_no_further)
     char room[128];
     cr_assert_str_eq(
         hl_refusal_say(room, sizeof(room), HL_REFUSAL_QUERY_VALUE, "limit", NULL).detail,
-        "The query parameter limit is not %s.");
+        "The query parameter limit must be %s.");
     cr_assert_str_eq(
         hl_refusal_say(room, sizeof(room), HL_REFUSAL_QUERY_TWICE, "limit", "more", NULL).detail,
         "The query parameter limit is given more than once.");

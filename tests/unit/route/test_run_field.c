@@ -92,7 +92,7 @@ Test(run_field, field_that_is_there_twice_is_refused)
 {
     ask("", "X-Run-Timeout: 5\r\nX-Run-Attempts: 1\r\nx-run-timeout: 5\r\n");
     cr_assert_eq(plan.kind, HL_PLAN_REFUSED);
-    cr_assert(strstr(plan.refusal.detail, "X-Run-Timeout is not one field"));
+    cr_assert(strstr(plan.refusal.detail, "X-Run-Timeout must be a single field"));
 }
 
 Test(run_field, synchronous_call_has_at_most_what_the_setting_allows)

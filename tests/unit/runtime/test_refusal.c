@@ -29,7 +29,7 @@ Test(refusal, says_what_is_wrong_with_a_request)
         {POST("/echo") CLOSE "Content-Type: text/plain\r\n" LENGTH(2) "\r\n{}", " 415 ",
             "application/json"},
         {POST("/echo") CLOSE JSON LENGTH(1) "\r\n{", " 400 ", "ends too early, after 1 bytes"},
-        {POST("/echo") CLOSE JSON LENGTH(3) "\r\n{]}", " 400 ", "goes wrong at byte 2"},
+        {POST("/echo") CLOSE JSON LENGTH(3) "\r\n{]}", " 400 ", "there is an error at byte 2"},
         {POST("/echo") CLOSE JSON LENGTH(3) "\r\n [1", " 400 ", "ends too early"},
         {POST("/echo") CLOSE JSON LENGTH(4) "\r\n [1]", " 422 ", "must be a JSON object"},
         {POST("/echo") CLOSE JSON LENGTH(4) "\r\nnull", " 422 ", "must be a JSON object"},
