@@ -220,7 +220,7 @@ bool hl_input_check(const struct hl_fn_value *input, const struct hl_fn_function
             snprintf(detail, detail_len, "The parameter '%s' of %s is missing.", p->name,
                 function->name);
         else
-            snprintf(detail, detail_len, "The parameter '%s' of %s must be %s, and is %s.", p->name,
+            snprintf(detail, detail_len, "The parameter '%s' of %s must be %s, but is %s.", p->name,
                 function->name, type_texts[p->type], type_texts[type]);
         return false;
     }

@@ -16,7 +16,7 @@
 #define NUMBER_MAX      40
 
 static const char not_in_order[] =
-    "its pieces are out of order, as a member without a key or a bracket that opens nothing";
+    "its pieces are out of order, such as a member without a key or an unmatched bracket";
 static const char too_deep[] = "it is nested deeper than 512 levels";
 static_assert(HL_JSON_MAX_DEPTH == 512, "what is said of it");
 
@@ -88,7 +88,7 @@ static void append_string(struct hl_json_writer *w, struct hl_str text)
 {
     char escaped[6 * ESCAPED_AT_ONCE];
     if (!hl_utf8_is_valid(text))
-        refuse(w, "a text of it is not UTF-8");
+        refuse(w, "a string in it is not UTF-8");
     append(w, HL_STR("\""));
     while (text.n > 0 && !w->fault) {
         size_t n = text.n < ESCAPED_AT_ONCE ? text.n : ESCAPED_AT_ONCE;
@@ -181,7 +181,7 @@ static const char *find_fault(const struct hl_json_writer *w)
     if (w->fault)
         return w->fault;
     if (w->depth > 0)
-        return "a bracket of it is still open";
+        return "a bracket in it is still open";
     return w->levels[0].has_items ? NULL : "it was not written";
 }
 

@@ -71,7 +71,7 @@ enum hl_err hl_module_load(struct hl_module *module, const char *path, char why[
     }
     module->face = dlsym(module->handle, HL_FN_SYMBOL);
     if (!module->face)
-        return refuse(why, path, "has no functions for hookline: HL_FN_MODULE is missing in it");
+        return refuse(why, path, "has no functions for hookline: it lacks HL_FN_MODULE");
     enum hl_err err = check_version(module->face, path, why);
     return err ? err : list_functions(module, path, why);
 }

@@ -70,8 +70,7 @@ static void fail_with(struct task *task, int rc)
         is_refused ? task->refused : number, NULL);
     if (!hl_fn_is_cancelled(&task->face))
         hl_fn_log(&task->face, HL_FN_ERROR,
-            "function failed: it returned %d; with hl_fn_fail a failure has a text and a status",
-            rc);
+            "function failed: it returned %d; hl_fn_fail gives a failure a text and a status", rc);
     hl_call_refuse(task->call, &why);
 }
 
@@ -217,7 +216,7 @@ static int status_of(struct task *task, enum hl_err err)
         refuse(task, "there is no memory for it");
         return HL_FN_NOMEM;
     default:
-        return refuse(task, "the call has its answer already");
+        return refuse(task, "the call has already been answered");
     }
 }
 
@@ -227,7 +226,7 @@ static void set_status(struct hl_fn_call *face, int status)
     if (status >= 200 && status <= 599 && status != 205 && status != 304)
         task->status = status;
     else
-        refuse(task, "its status is not one that a result can have");
+        refuse(task, "a result cannot have this status");
 }
 
 static int finish(struct task *task, enum hl_err err)
@@ -265,7 +264,7 @@ static int result_bytes(
     enum hl_err err = hl_call_answer_bytes(task->call, (uint16_t)task->status,
         hl_str_from(content_type), (struct hl_str){bytes, length});
     if (err == HL_ERR_INVALID && !task->has_result && !task->has_emitted && !task->has_failed)
-        return refuse(task, "its content type is not one");
+        return refuse(task, "its content type is not valid");
     return finish(task, err);
 }
 
@@ -335,7 +334,7 @@ static int progress(struct hl_fn_call *face, const char *json, size_t length)
         return refuse(task, fault);
     enum hl_err err = hl_call_progress(task->call, text);
     if (err == HL_ERR_TOO_LARGE)
-        return refuse(task, "it is longer than progress may be, which is 1,024 bytes");
+        return refuse(task, "it is longer than the 1,024 bytes that progress may have");
     return status_of(task, err);
 }
 

@@ -44,12 +44,12 @@ static enum hl_err check(const struct hl_directory *d, size_t i, char *why)
     return HL_OK;
 }
 
-/* "There is no function of that name; there are: run, tokens." */
+/* "There is no function of that name; available are: run, tokens." */
 static enum hl_err describe(struct hl_directory *d)
 {
     enum hl_err err = hl_buf_append_str(
-        &d->unknown, d->count ? HL_STR("There is no function of that name; there are: ")
-                              : HL_STR("There is no function of that name, nor any other"));
+        &d->unknown, d->count ? HL_STR("There is no function of that name; available are: ")
+                              : HL_STR("There is no function of that name, or any other"));
     for (size_t i = 0; !err && i < d->count; i++) {
         if (d->unknown.n > LONGEST_LIST) {
             err = hl_buf_append_str(&d->unknown, HL_STR(", and more"));

@@ -39,7 +39,7 @@ static void end(void)
 void hl_host_log_start(void)
 {
     if (hl_log_writer_start() != 0 || atexit(end) != 0)
-        HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+        HL_LOG(ERROR, "cannot start the log's thread: whoever logs waits for its reader");
 }
 
 void hl_host_log_set_serving(void)

@@ -85,7 +85,7 @@ static void begin_stop(struct hl_server *server)
 {
     if (server->is_stopping)
         return;
-    HL_LOG(INFO, "stopping: no more calls are accepted, running ones are finished",
+    HL_LOG(INFO, "stopping: no more calls are accepted, running ones may finish",
         HL_LOG_INT("calls", server->home.calls));
     server->is_stopping = true;
     atomic_store_explicit(&server->desk.is_stopping, true, memory_order_relaxed);

@@ -194,8 +194,8 @@ test('what is not JSON, or too long, is refused, and says so in the log or the a
         ['NaN', /not one JSON value/],
         ['"\n"', /not one JSON value/],
         [`${'['.repeat(513)}${']'.repeat(513)}`, /deeper than 512/],
-        [long(1025), /longer than progress may be, which is 1,024 bytes/],
-        [`"${'ä'.repeat(171)}"`, /longer than progress may be/],
+        [long(1025), /longer than the 1,024 bytes that progress may have/],
+        [`"${'ä'.repeat(171)}"`, /longer than the 1,024 bytes/],
     ]) {
         const told = await Told.call(t, host, 'text', { json });
         const { told: values, response } = await told.rest();

@@ -113,11 +113,11 @@ test('parameters are checked against the table, and 422 names the wrong one', as
     assert.equal((await host.call('typed', { s: 'x', i: null })).status, 200, 'optional: null');
     for (const [input, detail] of [
         [{}, "The parameter 's' of typed is missing."],
-        [{ s: null }, "The parameter 's' of typed must be a string, and is null."],
-        [{ s: 'x', i: 1.5 }, "The parameter 'i' of typed must be an integer, and is a number."],
-        [{ s: 'x', r: '1' }, "The parameter 'r' of typed must be a number, and is a string."],
-        [{ s: 'x', b: 1 }, "The parameter 'b' of typed must be a boolean, and is an integer."],
-        [{ s: 'x', a: {} }, "The parameter 'a' of typed must be an array, and is an object."],
+        [{ s: null }, "The parameter 's' of typed must be a string, but is null."],
+        [{ s: 'x', i: 1.5 }, "The parameter 'i' of typed must be an integer, but is a number."],
+        [{ s: 'x', r: '1' }, "The parameter 'r' of typed must be a number, but is a string."],
+        [{ s: 'x', b: 1 }, "The parameter 'b' of typed must be a boolean, but is an integer."],
+        [{ s: 'x', a: {} }, "The parameter 'a' of typed must be an array, but is an object."],
         [{ s: 'x', more: 1 }, "typed has no parameter 'more'."],
     ]) {
         const response = await host.call('typed', input);
@@ -131,7 +131,7 @@ test('what is not a call of a function is refused with what to do', async (t) =>
     const host = await startProbe(t);
     const text = { headers: { 'Content-Type': 'text/plain' } };
     for (const [name, input, options, status, detail] of [
-        ['nope', {}, {}, 404, /no function of that name; there are: run, kinds, typed, .*, x\.$/],
+        ['nope', {}, {}, 404, /no function of that name; available are: run, kinds, typed, .*, x\.$/],
         ['run/', {}, {}, 404, /no function/],
         ['_run', {}, {}, 404, /no function/],
         ['run', undefined, { method: 'GET' }, 405, /POST/],
@@ -172,14 +172,14 @@ test('errors of a function are problems that say what went wrong', async (t) => 
         ['status', 500, "not a failure's status"],
         ['not json', 500, "The function's value was refused: it is not one JSON value."],
         ['deep', 500, "The function's value was refused: it is nested deeper than 512 levels."],
-        ['not utf-8', 500, "The function's value was refused: a text of it is not UTF-8."],
+        ['not utf-8', 500, "The function's value was refused: a string in it is not UTF-8."],
         [
             'order',
             500,
-            "The function's value was refused: its pieces are out of order, as a member without a key or a bracket " +
-                'that opens nothing.',
+            "The function's value was refused: its pieces are out of order, such as a member without a key or an " +
+                'unmatched bracket.',
         ],
-        ['type', 500, "The function's value was refused: its content type is not one."],
+        ['type', 500, "The function's value was refused: its content type is not valid."],
         ['after', 503, 'it was not done'],
     ]) {
         const response = await wrong(how);
@@ -527,7 +527,7 @@ test('what cannot be served is refused with one line that says why', async (t) =
          HL_FN_MODULE(all, NULL, NULL);`;
     const object = await compileText(t, plain('run'));
     for (const [text, why] of [
-        ['int nothing;', /HL_FN_MODULE is missing/],
+        ['int nothing;', /lacks HL_FN_MODULE/],
         [
             `${include}const struct hl_fn_module hl_fn_module = {99, NULL, NULL, NULL};`,
             /was built for version 99 of hookline\/function.h, and this hookline-function knows 1 to 2/,

@@ -26,7 +26,7 @@ Test(directory, finds_a_function_by_its_path)
     for (size_t i = 0; i < HL_ARRAY_LEN(strangers); i++)
         cr_expect_eq(hl_directory_find(&d, hl_str_from(strangers[i])), HL_DIRECTORY_NONE, "%s",
             strangers[i]);
-    cr_assert_str_eq(d.unknown.p, "There is no function of that name; there are: run, other.");
+    cr_assert_str_eq(d.unknown.p, "There is no function of that name; available are: run, other.");
     hl_directory_fini(&d);
 }
 
