@@ -10,7 +10,7 @@
 void hl_assert_failed(const char *claim, const char *file, int line)
 {
     char text[512]; /* written in one piece, and not at all where it would wait forever */
-    snprintf(text, sizeof(text), "hookline: bug: %s:%d: not true: %s\n", file, line, claim);
+    snprintf(text, sizeof(text), "hookline: bug: %s:%d: assertion failed: %s\n", file, line, claim);
     hl_log_sink_put_last(text, strlen(text));
     abort();
 }

@@ -49,7 +49,7 @@ struct hl_accept {
     uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
     struct hl_body body;     /* ACCEPT: owned by the message */
     /* ACCEPT: the body's file is rerun_of's, and the store gives what is in it a name of its own; reply:
-     * whether it is so still, and the asker removes nothing. NOT_FOUND: it is not there any more. */
+     * whether it is so still, and the asker removes nothing. NOT_FOUND: it is no longer there. */
     bool borrows_file;
 };
 

@@ -227,7 +227,8 @@ static enum hl_err try_ops(
         if (!err)
             err = serve_deliveries(b);
         if (err && b->has_begun && !b->driver->is_broken) {
-            HL_LOG(WARN, "store: handing out stopped short", HL_LOG_TEXT("why", hl_err_text(err)));
+            HL_LOG(WARN, "store: dispatching runs was interrupted",
+                HL_LOG_TEXT("why", hl_err_text(err)));
             b->short_of = err;
             err = HL_OK;
         }

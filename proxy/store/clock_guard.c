@@ -16,8 +16,8 @@ static void warn(int64_t expected_ms, int64_t wall_ms)
     hl_clock_format(expected_ms, expected);
     hl_clock_format(wall_ms, wall);
     HL_LOG(WARN,
-        "store: the wall clock is ahead by more than a day; nothing is removed by its time until "
-        "it has been so for an hour",
+        "store: the wall clock jumped ahead by more than a day; nothing expires by it until it has "
+        "stayed there for an hour",
         HL_LOG_TEXT("expected", expected), HL_LOG_TEXT("clock", wall));
 }
 
@@ -33,7 +33,7 @@ bool hl_clock_guard_trusts(struct hl_clock_guard *g, int64_t wall_ms, uint64_t n
     if (is_ahead && now_us - g->ahead_us < 1000 * (uint64_t)HL_CLOCK_HOLD_MS)
         return false;
     if (g->is_ahead)
-        HL_LOG(INFO, is_ahead ? "store: the wall clock is accepted as it is"
+        HL_LOG(INFO, is_ahead ? "store: the wall clock is now taken as correct"
                               : "store: the wall clock is right again");
     hl_clock_guard_init(g, wall_ms, now_us);
     return true;

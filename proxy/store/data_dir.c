@@ -108,9 +108,9 @@ static enum hl_err make_dirs(const char *path, bool is_dry, char *why, size_t wh
         if (err) {
             snprintf(why, why_len, "HOOKLINE_DATA_DIR: cannot make the data directory %s%s: %s; %s",
                 path, names[i], strerror(errno),
-                errno == ENOTDIR ? "move away what has its place"
-                                 : "the directory around it must be there and writable for the "
-                                   "user that hookline runs as");
+                errno == ENOTDIR ? "move away what is in its place"
+                                 : "its parent directory must exist and be writable for the user "
+                                   "that hookline runs as");
             return err;
         }
     }
@@ -145,10 +145,9 @@ static enum hl_err refuse_second(int fd, const char *path, char *why, size_t why
     pid[n > 0 ? n : 0] = '\0';
     pid[strcspn(pid, "\n")] = '\0';
     snprintf(why, why_len,
-        "HOOKLINE_DATA_DIR: the data directory %s is in use by process %s, which still has its "
-        "lock (it may be "
-        "ending: "
-        "HOOKLINE_DRAIN_TIMEOUT); start this one again when it has ended",
+        "HOOKLINE_DATA_DIR: the data directory %s is in use by process %s, which still holds its "
+        "lock (it may be shutting down: HOOKLINE_DRAIN_TIMEOUT); start this one again when it has "
+        "ended",
         path, n > 0 ? pid : "unknown");
     return HL_ERR_BUSY;
 }

@@ -104,8 +104,8 @@ static enum hl_err make_key(const char *path, enum hl_key_absence absence, uint8
     }
     if (absence == HL_KEY_SHARED) {
         snprintf(why, why_len,
-            "HOOKLINE_KEY_FILE: the key file %s is missing: it has to hold the key that all "
-            "replicas share; hookline key create prints a new one",
+            "HOOKLINE_KEY_FILE: the key file %s is missing: it must hold the key that all replicas "
+            "share; hookline key create prints a new one",
             path);
         return HL_ERR_NOT_FOUND;
     }
@@ -161,7 +161,7 @@ static enum hl_err parse_setting(
 {
     enum hl_err err = hl_key_parse(key, text);
     if (err)
-        snprintf(why, why_len, "%s: **** is no key: 64 hexadecimal digits", name);
+        snprintf(why, why_len, "%s: **** is not a key, which has 64 hexadecimal digits", name);
     return err;
 }
 

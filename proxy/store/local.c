@@ -28,7 +28,8 @@ static enum hl_err open_driver(
 {
     enum hl_err err = hl_sqlite_open(&l->driver, config, &l->engine.backlog, why, why_len);
     if (!err && config->store == HL_STORE_MEMORY)
-        HL_LOG(WARN, "store: in memory: queued runs, results, webhooks end with this process");
+        HL_LOG(WARN,
+            "store: in memory: queued runs, results and webhooks are lost when this process ends");
     return err;
 }
 

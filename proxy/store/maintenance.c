@@ -37,7 +37,7 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
         HL_LOG(INFO, "store: there is space again");
     else if (room == HL_ERR_TOO_LARGE || !e->driver->data_dir)
         HL_LOG(WARN,
-            "store: at its size limit, and nothing more can be given up just now: new asynchronous "
+            "store: at its size limit, and nothing more can be removed for now: new asynchronous "
             "calls are refused",
             HL_LOG_TEXT("setting", "HOOKLINE_STORE_MAX_BYTES"),
             HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)),
@@ -71,9 +71,8 @@ void hl_maintenance_fail(struct hl_engine *e, enum hl_err err)
     uint64_t now_us = hl_clock_mono_us();
     if (!e->is_failing)
         HL_LOG(ERROR,
-            "store: it is failing and will be opened anew; until then asynchronous calls are "
-            "refused "
-            "and what ends is kept in memory; nothing acknowledged is lost",
+            "store: failing, will be reopened; until then asynchronous calls are refused and "
+            "finished runs are kept in memory; nothing acknowledged is lost",
             HL_LOG_TEXT("why", hl_err_text(err)));
     if (!e->is_failing)
         hl_reopening_fail(&e->reopening, now_us);
@@ -83,19 +82,18 @@ void hl_maintenance_fail(struct hl_engine *e, enum hl_err err)
 
 static void log_reopened(const struct hl_engine *e, uint64_t now_us)
 {
-    HL_LOG(WARN, "store: it works again: the database was checked and opened anew",
+    HL_LOG(WARN, "store: works again: the database was checked and reopened",
         HL_LOG_INT("ms", (now_us - e->reopening.since_us) / 1000));
 }
 
 static void log_in_vain(struct hl_engine *e, const char *why, uint64_t now_us)
 {
-    HL_LOG(ERROR, "store: it could not be opened anew, trying again", HL_LOG_TEXT("why", why),
+    HL_LOG(ERROR, "store: could not be reopened, trying again", HL_LOG_TEXT("why", why),
         HL_LOG_INT("again_in_ms", (e->reopening.next_us - now_us) / 1000));
     if (!hl_reopening_is_hopeless(&e->reopening, now_us) || hl_counter_get(&e->gauges.is_lost))
         return;
-    HL_LOG(ERROR, "store: in vain for too long: hookline is not alive any more as far as its "
-                  "health check says, "
-                  "so that it is started anew");
+    HL_LOG(ERROR, "store: could not be reopened for too long: the health check now fails, so that "
+                  "hookline is restarted");
     hl_counter_set(&e->gauges.is_lost, 1);
 }
 
@@ -107,7 +105,7 @@ bool hl_maintenance_reopen(struct hl_engine *e)
     enum hl_err err = may_be ? e->driver->vt->reopen(e->driver, why, sizeof(why)) : HL_ERR_IO;
     if (err) {
         hl_reopening_fail(&e->reopening, now_us);
-        log_in_vain(e, may_be ? why : "it is gone with its memory", now_us);
+        log_in_vain(e, may_be ? why : "its memory is lost", now_us);
         return false;
     }
     now_us = hl_clock_mono_us();
@@ -156,7 +154,7 @@ static void log_shedding(struct hl_engine *e)
         return;
     e->shed_said_us = now_us;
     HL_LOG(WARN,
-        "store: at its size limit: the oldest finished bodies and runs go before "
+        "store: at its size limit: the oldest finished bodies and runs are removed before "
         "HOOKLINE_RETENTION",
         HL_LOG_TEXT("setting", "HOOKLINE_STORE_MAX_BYTES"),
         HL_LOG_INT("limit_bytes", hl_counter_get(&e->gauges.max_bytes)));
@@ -286,8 +284,7 @@ static void note_expired(struct hl_engine *e, uint64_t n, uint64_t began_us)
 {
     if (n == 0)
         return;
-    HL_LOG(INFO, "store: queued runs have expired: their time to start was over",
-        HL_LOG_INT("runs", n));
+    HL_LOG(INFO, "store: queued runs expired before they could start", HL_LOG_INT("runs", n));
     hl_counter_add(&e->gauges.expired_runs, n);
     hl_maintenance_note_commit(e, began_us);
 }

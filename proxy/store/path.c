@@ -159,6 +159,6 @@ void hl_path_warn_if_shared(const char *path, const char *what)
     if (stat(path, &st) < 0 || !(st.st_mode & others))
         return;
     snprintf(mode, sizeof(mode), "%04o", (unsigned)(st.st_mode & 07777));
-    HL_LOG(WARN, "others than its owner may read or write it", HL_LOG_TEXT("what", what),
+    HL_LOG(WARN, "users other than its owner may read or write it", HL_LOG_TEXT("what", what),
         HL_LOG_TEXT("path", path), HL_LOG_TEXT("mode", mode));
 }

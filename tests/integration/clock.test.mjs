@@ -46,7 +46,7 @@ test('a start with a clock that is ahead removes no run and no service account, 
     await sidecar.stop();
     await clock.set(400 * DAY);
     await sidecar.start();
-    await said(/^store: the wall clock is ahead/);
+    await said(/^store: the wall clock jumped ahead/);
     assert.equal((await show(id)).state, 'success');
     await clock.set(0);
     assert.equal((await call(RUN, { headers })).status, 200, 'the account was not passed over');
@@ -79,7 +79,7 @@ test('a store that has noted no time knows by its newest run that the clock is a
     await promisify(execFile)('sqlite3', [join(sidecar.dataDir, 'hookline.db'), forget]);
     await clock.set(400 * DAY);
     await sidecar.start();
-    await said(/^store: the wall clock is ahead/);
+    await said(/^store: the wall clock jumped ahead/);
     assert.equal((await show(id)).state, 'success');
 });
 
@@ -92,7 +92,7 @@ test('a clock that is ahead at two starts is not taken for right at the second',
     for (let i = 0; i < 2; i++) {
         sidecar.log.length = 0;
         await sidecar.start();
-        await said(/^store: the wall clock is ahead/);
+        await said(/^store: the wall clock jumped ahead/);
         await sidecar.stop();
     }
     await sidecar.start();

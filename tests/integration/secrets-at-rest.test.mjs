@@ -89,7 +89,7 @@ test('memory is in no core dump and shown to no other process of the same user, 
 
 test('a start says which of the key file and the data directory others may read', async (t) => {
     const { sidecar } = await stage(t);
-    const shared = () => sidecar.log.filter(({ msg }) => /others than its owner/.test(msg));
+    const shared = () => sidecar.log.filter(({ msg }) => /users other than its owner/.test(msg));
     assert.deepEqual(shared(), [], 'what it made itself is its own');
     await chmod(sidecar.dataDir, 0o750);
     await chmod(join(sidecar.dataDir, 'key'), 0o644);

@@ -59,7 +59,7 @@ test('a backup beside a sidecar that works is whole, goes on after it was interr
 
     const before = acked.slice();
     const { stdout } = await command(['store', 'backup', to], sidecar.dataDir);
-    assert.match(stdout, /checked; \d+ bodies of \d+ bytes, and \d+ that were there/);
+    assert.match(stdout, /checked; \d+ bodies of \d+ bytes, and \d+ already there/);
     await stop();
     await command(['store', 'check'], sidecar.dataDir);
     assert.match((await command(['store', 'check', to], sidecar.dataDir)).stdout, /whole; \d+ runs/);
@@ -78,10 +78,10 @@ test('a backup beside a sidecar that works is whole, goes on after it was interr
         assert.equal(result.status, 200, result.text);
         assert.equal(result.body.length, LARGE);
     }
-    await restored.logged(({ msg }) => /read whole/.test(msg));
+    await restored.logged(({ msg }) => /read completely/.test(msg));
     await restored.stop();
     const again = await command(['store', 'backup', to], sidecar.dataDir, 1);
-    assert.match(again.stderr, /holds something else than a backup/, 'it has been run on');
+    assert.match(again.stderr, /holds something other than a backup/, 'it has been run on');
 });
 
 test('files that a backup reads stay until it has them, whatever is purged meanwhile', { limit: 90_000 }, async (t) => {
@@ -124,7 +124,7 @@ test('a store that was copied file by file while hookline wrote does not start',
 test('a backup says why it cannot be made', async (t) => {
     const { sidecar } = await stage(t);
     const nowhere = join(await temporaryDirectory(t), 'none');
-    assert.match((await command(['store', 'backup', sidecar.dataDir], sidecar.dataDir, 1)).stderr, /something else than a backup/);
+    assert.match((await command(['store', 'backup', sidecar.dataDir], sidecar.dataDir, 1)).stderr, /something other than a backup/);
     assert.match((await command(['store', 'backup', nowhere], nowhere, 1)).stderr, /cannot read the store/);
     assert.match((await command(['store', 'backup', '--rate', '1', nowhere], sidecar.dataDir, 2)).stderr, /--rate takes/);
     await writeFile(join(sidecar.dataDir, 'moved'), '01a201a0-7ddc-7120-be8f-0d98886c0abe\nelsewhere\n');

@@ -318,9 +318,9 @@ test('an import says in one line what is wrong, and changes nothing', async (t) 
     const key = join(sidecar.dataDir, 'key');
     const itsKey = (await readFile(key, 'utf8')).trim();
     await rename(key, join(elsewhere, 'key'));
-    await refused(sidecar.dataDir, /DATA_DIR: .* was made with another key than the ones at hand/);
+    await refused(sidecar.dataDir, /DATA_DIR: .* was made with a key other than those given/);
     await writeFile(key, newKey(), { mode: 0o600 });
-    await refused(sidecar.dataDir, /DATA_DIR: .* was made with another key than the ones at hand/);
+    await refused(sidecar.dataDir, /DATA_DIR: .* was made with a key other than those given/);
     await rm(key);
     assert.deepEqual(await database.query('SELECT FROM pg_namespace WHERE nspname = $1', [database.schema]), []);
     const away = { HOOKLINE_POSTGRES_URL: 'postgres://nobody@127.0.0.1:1/none', HOOKLINE_PREVIOUS_KEY: itsKey };

@@ -62,7 +62,8 @@ static enum hl_err make_room(struct hl_passage *p)
     err = hl_pg_partitions_end(&p->session, &end_ms, p->why, p->why_len);
     if (!err && hl_id_time_ms(&last) >= end_ms) {
         snprintf(p->why, p->why_len,
-            "DATA_DIR: %s holds runs of days to come: its clock was wrong, or the database's is",
+            "DATA_DIR: %s holds runs dated in the future: its clock was wrong, or the database's "
+            "is",
             p->db->dir.path);
         return HL_ERR_INVALID;
     }

@@ -109,8 +109,8 @@ static enum hl_err find_key(
     if (keys->has_previous && is_its_key(&db->key, check))
         return HL_OK;
     snprintf(why, why_len,
-        "DATA_DIR: the store in %s was made with another key than the ones at hand: put its key "
-        "file back as %s, or give that key as HOOKLINE_PREVIOUS_KEY",
+        "DATA_DIR: the store in %s was made with a key other than those given: put its key file "
+        "back as %s, or give that key as HOOKLINE_PREVIOUS_KEY",
         db->dir.path, path);
     return HL_ERR_DENIED;
 }

@@ -89,7 +89,7 @@ static enum hl_err begin(struct backup *b)
         return err;
     b->bodies_fd = hl_data_dir_hold_bodies(b->from);
     if (b->bodies_fd < 0)
-        return explain_errno(b, "cannot hold the bodies in", b->from);
+        return explain_errno(b, "cannot protect from removal the bodies in", b->from);
     int rc = sqlite3_exec(b->db, "BEGIN; SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
     return rc == SQLITE_OK ? HL_OK : explain_db(b, b->db, rc, b->from);
 }
@@ -152,7 +152,7 @@ static enum hl_err check_place(struct backup *b)
     if (is_empty(b->to))
         return HL_OK;
     snprintf(b->why, b->why_len,
-        "%s holds something else than a backup: name a new directory, or an empty one", b->to);
+        "%s holds something other than a backup: name a new directory, or an empty one", b->to);
     return HL_ERR_EXISTS;
 }
 
@@ -488,8 +488,8 @@ enum hl_err hl_look_through(const char *data_dir, struct hl_looked_through *done
         err = report_rows(&b, "PRAGMA integrity_check(100)", problems);
     if (!err)
         err = report_rows(&b,
-            "SELECT 'a row of ' || \"table\" || ' names one of ' || parent || ' that is not there'"
-            " FROM pragma_foreign_key_check LIMIT 100",
+            "SELECT 'a row of ' || \"table\" || ' names one of ' || parent || ' that does not "
+            "exist' FROM pragma_foreign_key_check LIMIT 100",
             problems);
     if (!err)
         err = report_bodies(&b, done, problems);

@@ -258,15 +258,15 @@ static enum hl_err check_copied(
     if (noted == inode)
         return HL_OK;
     if (noted != 0 && has_log)
-        HL_LOG(WARN,
-            "store: its files are copies, the log among them: if hookline ran meanwhile, what was "
-            "acknowledged last may be missing (hookline store backup makes whole ones)");
+        HL_LOG(WARN, "store: its files were copied together with its log: if hookline was running "
+                     "then, the latest acknowledged runs may be missing (hookline store backup "
+                     "makes complete copies)");
     enum hl_err err = noted == 0 ? HL_OK : hl_schema_check_whole(db->db, what, sizeof(what));
     if (err) {
         sqlite3_db_config(db->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         snprintf(why, why_len,
-            "HOOKLINE_DATA_DIR: the store %s is a damaged copy (%s): was it copied while hookline "
-            "ran? Restore one that hookline store backup made",
+            "HOOKLINE_DATA_DIR: the store %s is a damaged copy (%s), perhaps made while hookline "
+            "was running: restore one that hookline store backup made",
             path, what);
         return err;
     }

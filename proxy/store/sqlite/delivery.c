@@ -52,7 +52,7 @@ enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *r
     err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
     if (err || !is_lost)
         return err ? err : hl_lanes_add_expected(&db->base.backlog->lanes, lane);
-    HL_LOG(ERROR, "store: a run's webhook is missing; it is a dead letter",
+    HL_LOG(ERROR, "store: a run's webhook is missing; it becomes a dead letter",
         HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
     db->base.backlog->lanes.now.dead++;
     return hl_stored_delivery_end(db, &id, HL_DELIVERY_DEAD, now_ms);
@@ -108,7 +108,8 @@ enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_lea
         is_any = true;
         if (!hl_sql_id(&row, &run_id))
             err = HL_ERR_CORRUPT;
-        HL_LOG(ERROR, "store: a webhook's id cannot be read; it is a dead letter under its run's",
+        HL_LOG(ERROR,
+            "store: a webhook's id cannot be read; it becomes a dead letter under its run's id",
             HL_LOG_ID("delivery_id", &run_id), HL_LOG_ID("run_id", &run_id));
         if (!err)
             err = count_buried(db, lane, is_leased);

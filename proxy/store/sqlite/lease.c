@@ -89,7 +89,7 @@ static enum hl_err take_lease(
 static enum hl_err bury_unreadable(
     struct hl_database *db, uint64_t lane, const struct hl_id *id, bool is_parked, int64_t now_ms)
 {
-    HL_LOG(ERROR, "store: a webhook's records cannot be read; it is a dead letter",
+    HL_LOG(ERROR, "store: a webhook's records cannot be read; it becomes a dead letter",
         HL_LOG_ID("delivery_id", id));
     enum hl_err err = hl_stored_delivery_end(db, id, HL_DELIVERY_DEAD, now_ms);
     if (!err)

@@ -133,7 +133,7 @@ void hl_left_stream_take(struct hl_database *db, const struct hl_id *run_id, uin
     enum hl_err err = take(db, &left, outcome);
     close(left.fd);
     if (err)
-        HL_LOG(ERROR, "store: what came of an interrupted event stream cannot be kept",
+        HL_LOG(ERROR, "store: the events of an interrupted event stream cannot be kept",
             HL_LOG_ID("run_id", run_id), HL_LOG_TEXT("why", hl_err_text(err)));
 }
 

@@ -135,7 +135,7 @@ static enum hl_err give_up_key(struct hl_database *db)
     hl_sql_bind_int(args, HL_SQL_P_NOW_MS, hl_clock_wall_ms());
     enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_REVOKE_ALL);
     if (!err)
-        HL_LOG(WARN, "store: the signing key was given up: all service accounts are revoked",
+        HL_LOG(WARN, "store: the signing key was abandoned: all service accounts are revoked",
             HL_LOG_INT("accounts", sqlite3_changes(db->db)));
     return err;
 }

@@ -79,7 +79,7 @@ enum hl_err hl_reading_row(struct hl_reading *r, enum hl_ask which, struct hl_sq
         return HL_OK;
     enum hl_err err = rc == SQLITE_DONE ? HL_ERR_NOT_FOUND : hl_sql_err(r->db, rc);
     if (rc != SQLITE_DONE)
-        HL_LOG(ERROR, "store: a question could not be answered",
+        HL_LOG(ERROR, "store: a query could not be answered",
             HL_LOG_TEXT("why", sqlite3_errmsg(r->db)),
             HL_LOG_TEXT("statement", hl_ask_statements[which].name));
     hl_reading_done(r, which);

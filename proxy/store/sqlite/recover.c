@@ -107,7 +107,7 @@ static enum hl_err release_runs(struct hl_database *db)
         n++;
     }
     if (n > 0)
-        HL_LOG(WARN, "store: runs were interrupted by the end of the last process",
+        HL_LOG(WARN, "store: runs were interrupted when the previous process ended",
             HL_LOG_INT("runs", n));
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }

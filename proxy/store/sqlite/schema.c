@@ -247,7 +247,7 @@ static enum hl_err check_pages(sqlite3 *db, char *why, size_t why_len)
     uint64_t began_ms = hl_clock_mono_ms();
     if (size >= LONG_CHECK_BYTES)
         HL_LOG(
-            INFO, "store: the database is checked, which takes a while", HL_LOG_INT("bytes", size));
+            INFO, "store: checking the database, which takes a while", HL_LOG_INT("bytes", size));
     enum hl_err err = size <= WHOLE_CHECK_MAX
                           ? quick_check(db, "PRAGMA quick_check(1)", why, why_len)
                           : check_parts(db, why, why_len);
@@ -266,13 +266,15 @@ enum hl_err hl_schema_check_whole(sqlite3 *db, char *why, size_t why_len)
     if (rc != SQLITE_OK)
         return explain(db, rc, why, why_len);
     if (size > WHOLE_CHECK_MAX) {
-        HL_LOG(WARN, "store: it is too large to be read whole at a start: run hookline store check",
+        HL_LOG(WARN,
+            "store: the database is too large to be read completely at start-up: run hookline "
+            "store check",
             HL_LOG_INT("bytes", size));
         return HL_OK;
     }
     uint64_t began_ms = hl_clock_mono_ms();
     enum hl_err err = quick_check(db, "PRAGMA integrity_check(1)", why, why_len);
-    HL_LOG(INFO, "store: the database was read whole", HL_LOG_INT("bytes", size),
+    HL_LOG(INFO, "store: the database was read completely", HL_LOG_INT("bytes", size),
         HL_LOG_INT("ms", hl_clock_mono_ms() - began_ms));
     return err;
 }

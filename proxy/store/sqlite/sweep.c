@@ -163,7 +163,7 @@ enum hl_err hl_sweep_files(struct hl_database *db)
     enum hl_err err = walk(&w);
     db->swept_files = w.swept;
     if (w.swept > 0)
-        HL_LOG(WARN, "store: files of bodies that no record names were removed",
+        HL_LOG(WARN, "store: removed files of bodies that no record names",
             HL_LOG_INT("files", w.swept));
     return err ? err : report_missing(db);
 }

@@ -61,7 +61,7 @@ enum hl_err hl_turn_load(struct hl_database *db)
 
 enum hl_err hl_turn_mend(struct hl_database *db)
 {
-    HL_LOG(ERROR, "store: the order of the queued runs was damaged and is made anew");
+    HL_LOG(ERROR, "store: the order of the queued runs was damaged and has been rebuilt");
     enum hl_err err = hl_database_run(db, HL_SQL_TURN_STALE);
     return err ? err : hl_database_run(db, HL_SQL_TURN_LOST);
 }

@@ -137,5 +137,6 @@ Test(data_key, before_the_one_that_replicas_share_is_there_only_if_it_is_set)
     assert_same(&keys.previous, &other);
     config.previous_key = HL_STR("short");
     cr_assert_eq(hl_shared_keys_open(&keys, &config, why, sizeof(why)), HL_ERR_INVALID);
-    cr_assert_str_eq(why, "HOOKLINE_PREVIOUS_KEY: **** is no key: 64 hexadecimal digits");
+    cr_assert_str_eq(
+        why, "HOOKLINE_PREVIOUS_KEY: **** is not a key, which has 64 hexadecimal digits");
 }

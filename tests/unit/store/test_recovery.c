@@ -516,7 +516,7 @@ Test(recovery, second_process_is_told_who_has_the_directory)
     struct hl_store *first = f.store;
     snprintf(pid, sizeof(pid), "in use by process %ld", (long)getpid());
     refuses(HL_ERR_BUSY, pid);
-    cr_assert(strstr(f.why, "still has its lock"), "%s", f.why);
+    cr_assert(strstr(f.why, "still holds its lock"), "%s", f.why);
     f.store = first;
 }
 
