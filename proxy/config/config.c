@@ -65,7 +65,7 @@ static enum hl_err warn_of_unknown(struct load *load, struct hl_str name)
     enum hl_err err = hl_value_append_readable(load->warnings, name);
     return err ? err
                : hl_buf_printf(load->warnings,
-                     " is not known and has no effect; the nearest name is %s\n",
+                     " is unknown and has no effect; the nearest name is %s\n",
                      hl_nearest_option(name)->name);
 }
 

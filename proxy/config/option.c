@@ -219,7 +219,7 @@ static const char *const format_words[] = {
 const struct hl_option hl_options[] = {
     /* listeners and routes */
     {ROW(LISTEN, "LISTEN", listen, "0.0.0.0:8080"),
-        .help = "where calls come in"},
+        .help = "where calls are accepted"},
     {ROW(LISTEN, "ADMIN_LISTEN", admin_listen, "127.0.0.1:9090"),
         .help = "where health, metrics, the REST interface and the dashboard are served"},
     {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
@@ -233,7 +233,7 @@ const struct hl_option hl_options[] = {
         .help = "where callers reach hookline: makes the Location of a 202 absolute"},
     {ROW(TEXT, "PUBLIC_PATHS", public_paths, ""), .is_valid = hl_public_paths_are_valid,
         .allowed = "paths separated by commas, with * only at the end, such as /docs/*,/health; none below /v4, /v2/projects or /_hookline, none with // ; \\ a dot segment or an encoded / \\ . or NUL",
-        .help = "what is passed through without a token"},
+        .help = "the paths that are passed through without a token"},
     {ROW(RANGES, "TRUSTED_PROXIES", trusted_proxies, ""),
         .help = "peers whose X-Forwarded-*, Forwarded and X-Real-IP are kept and extended"},
     {ROW(ORIGINS, "CORS_ORIGINS", cors_origins, ""),
@@ -241,7 +241,7 @@ const struct hl_option hl_options[] = {
 
     /* who may call */
     {ROW(WORD, "AUTH", auth, "jwt"), .words = auth_words,
-        .help = "how callers are authenticated; none: whoever reaches the port may call"},
+        .help = "how callers are authenticated; none: anyone who reaches the port may call"},
     {ROW(TEXT, "JWT_PROJECT_CLAIM", jwt_project_claim, "project_id"), .is_valid = is_claim_text, .has_empty = true,
         .allowed = CLAIM_ALLOWED,
         .help = "the claim that must equal the path's project; set and empty: tokens from outside reach every project"},
@@ -267,12 +267,12 @@ const struct hl_option hl_options[] = {
                 "auto: unless HOOKLINE_AUTH is none and its address is a loopback one"},
     {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_own_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as hookline.internal",
-        .help = "names beside localhost that the admin listener may be called by; others get 421"},
+        .help = "names besides localhost that the admin listener answers to; others get 421"},
 
     {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_own_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as localhost or hookline.internal",
-        .help = "names, beside addresses and localhost, that the run listener may be called by (others: 421), by no "
-                "page of another origin but for reading or from HOOKLINE_CORS_ORIGINS (403); not set: any, by anybody"},
+        .help = "names, besides addresses and localhost, that the run listener answers to (others: 421); cross-origin "
+                "pages may then only read, unless HOOKLINE_CORS_ORIGINS allows more (403); not set: any name, any page"},
 
     /* the app */
     {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),
@@ -288,7 +288,7 @@ const struct hl_option hl_options[] = {
                 "always: three bad checks in a row close the gate again; off: calls never wait for it"},
     {ROW(TEXT, "APP_COMMAND", app_command, ""), .is_valid = is_command,
         .allowed = "a line for /bin/sh, or a JSON array of strings, such as [\"python3\", \"app.py\"]",
-        .help = "starts the app, and again when it ends: a line for the shell, or a JSON array of words"},
+        .help = "starts the app, and restarts it when it ends: a line for the shell, or a JSON array of words"},
     {ROW(TEXT, "APP_USER", app_user, ""), .is_valid = is_user, .allowed = "a user's name, or uid[:gid]",
         .help = "the user that HOOKLINE_APP_COMMAND runs as, a name or uid[:gid]; hookline must be root"},
     {ROW(SWITCH, "APP_LOG", app_log, "on"),
@@ -296,7 +296,8 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "APP_STOP_TIMEOUT", app_stop_timeout_ms, "10s"), .min = 1, .max = 12 * HOUR,
         .help = "from SIGTERM for the app of HOOKLINE_APP_COMMAND to SIGKILL"},
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "30m"), .min = 1, .max = 12 * HOUR,
-        .help = "how long an asynchronous run waits while the app takes no call at all (with postgres: no replica's)"},
+        .help = "how long an asynchronous run waits while the app accepts no calls at all (with postgres: no "
+                "replica's app)"},
     {ROW(DURATION, "CONNECT_TIMEOUT", connect_timeout_ms, "10s"), .min = 1, .max = HOUR,
         .help = "getting a connection to the app, retries included; then 502; waiting for its health gate; then 503"},
     {ROW(DURATION, "APP_HEAD_TIMEOUT", app_head_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
@@ -304,8 +305,8 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "APP_IDLE_TIMEOUT", app_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "silence inside a response, event streams and tunnels excepted; then it is cut; 0: off"},
     {ROW(SWITCH, "APP_KEEPALIVE", app_keepalive, "on"),
-        .help = "use connections to the app again; off: a new one for each call, for apps that "
-                "serve one connection at a time"},
+        .help = "reuse connections to the app; off: a new one for each call, for apps that serve "
+                "one connection at a time"},
     {ROW(COUNT, "APP_CONCURRENCY", app_concurrency, "0"), .min = 0, .max = 1000000,
         .help = "requests inside the app at once; 0: no limit"},
     {ROW(COUNT, "APP_QUEUE", app_queue, "1000"), .min = 0, .max = 1000000,
@@ -327,16 +328,16 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "RETENTION", retention_ms, "72h"), .min = SECOND, .max = 3650 * DAY,
         .help = "how long finished runs, their responses and deliveries are kept"},
     {ROW(COUNT, "RUN_ATTEMPTS", run_attempts, "1"), .min = 1, .max = 100,
-        .help = "how often an asynchronous run may call the app in all, see HOOKLINE_RUN_RETRY_ON; "
-                "for runs that begin from then on"},
+        .help = "how many times an asynchronous run may call the app in total, see HOOKLINE_RUN_RETRY_ON; for runs "
+                "that begin from then on"},
     {ROW(TEXT, "RUN_RETRY_ON", run_retry_on, ""), .is_valid = hl_retry_on_is_valid,
         .allowed = "unreachable, reset, timeout, interrupted, statuses such as 503 and classes such as 5xx, separated by commas",
-        .help = "on which ends an asynchronous run is tried again; not set: when hookline was stopped "
-                "inside it (interrupted)"},
+        .help = "the failures after which an asynchronous run is retried; not set: only when hookline was stopped "
+                "during the run (interrupted)"},
     {ROW(DURATION, "RUN_RETRY_DELAY", run_retry_delay_ms, "1s"), .min = 1, .max = 5 * 60 * SECOND,
-        .help = "before the second attempt of a run; doubled for each further one, at most 5m"},
+        .help = "the delay before the second attempt of a run; doubled for each further one, at most 5m"},
     {ROW(WORD, "KEEP_REQUESTS", keep_requests, "failed"), .words = keep_words,
-        .help = "whose requests of asynchronous runs are kept after their end, for rerun and GET …/request: "
+        .help = "which asynchronous runs' requests are kept after their end, for rerun and GET …/request: "
                 "failed (all that did not succeed), all, none"},
     {ROW(WORD, "STREAM_KEEP", stream_keep, "ask"), .words = stream_words,
         .help = "which event streams of synchronous calls are kept, go on without their callers and can be read "
@@ -347,14 +348,15 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "STREAM_RETENTION", stream_retention_ms, "1h"), .min = SECOND, .max = 3650 * DAY,
         .help = "how long those streams are kept after their end"},
     {ROW(COUNT, "MAX_FOLLOWERS", max_followers, "1000"), .min = 0, .max = 1000000,
-        .help = "who reads event streams of runs at once (GET …/events), at most 100 a run and a quarter of all a "
-                "subject; beyond it 429"},
+        .help = "callers that follow event streams of runs at once (GET …/events), at most 100 per run and a quarter "
+                "of all per subject; beyond it 429"},
     {ROW(COUNT, "ASYNC_CONCURRENCY", async_concurrency, "64"), .min = 1, .max = 100000,
         .help = "asynchronous runs inside the app at once, at most HOOKLINE_APP_CONCURRENCY"},
     {ROW(DURATION, "MAX_WAIT", max_wait_ms, "60s"), .min = SECOND, .max = HOUR,
         .help = "how long a caller may wait for a run's end (Prefer: wait=N, ?wait=N)"},
     {ROW(COUNT, "MAX_WAITERS", max_waiters, "10000"), .min = 0, .max = 1000000,
-        .help = "callers that wait for a run's end at once, one subject's at most a quarter; beyond it nobody waits"},
+        .help = "callers that wait for a run's end at once, at most a quarter of them per subject; beyond it nobody "
+                "waits"},
     {ROW(COUNT, "MAX_QUEUED_RUNS", max_queued_runs, "100000"), .min = 1, .max = 100000000,
         .help = "asynchronous runs that wait; beyond it 429"},
 
@@ -364,7 +366,8 @@ const struct hl_option hl_options[] = {
         .help = "signs webhooks of calls that brought no X-Webhook-Secret"},
     {ROW(TEXT, "WEBHOOK_PREVIOUS_SECRET", webhook_previous_secret, ""), .is_valid = is_webhook_secret, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = "1 to 1024 bytes without control characters; after whsec_ base64",
-        .help = "while HOOKLINE_WEBHOOK_SECRET is changed: webhook-signature has a second signature, with this one"},
+        .help = "while HOOKLINE_WEBHOOK_SECRET is being changed: webhook-signature has a second signature, with this "
+                "one"},
     {ROW(TEXT, "SERVICE_NAME", service_name, "Service"), .is_valid = is_service_name,
         .allowed = "1 to 64 characters of a header name",
         .help = "stands for Service in X-Service-Webhook-Signature and -Timestamp"},
@@ -399,18 +402,21 @@ const struct hl_option hl_options[] = {
         .help = "the only hosts whose webhooks carry HOOKLINE_WEBHOOK_HEADERS and the client certificate"},
     {ROW(TEXT, "WEBHOOK_HEADERS", webhook_headers, ""), .is_valid = hl_webhook_fields_are_valid, .is_secret = true,
         .tell_fault = hl_webhook_fields_tell_fault,
-        .allowed = "a Name: value a line, each name once, at most 64; none that hookline sends itself (Host, Content-*, "
-                   "Connection, User-Agent, Expect, X-Request-Id, traceparent, webhook-*, X-*-Webhook-*) or that is for a proxy",
-        .help = "fields added to webhooks to trusted hosts, a Name: value a line"},
+        .allowed = "one Name: value per line, each name once, at most 64; none that hookline sends itself (Host, "
+                   "Content-*, Connection, User-Agent, Expect, X-Request-Id, traceparent, "
+                   "webhook-*, X-*-Webhook-*) or that is for a proxy",
+        .help = "fields added to webhooks to trusted hosts, one Name: value per line"},
     {ROW(TEXT, "WEBHOOK_CLIENT_CERT_FILE", webhook_client_cert_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "client certificate (PEM, with its chain) for trusted hosts; read again when it changes"},
     {ROW(TEXT, "WEBHOOK_CLIENT_KEY_FILE", webhook_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "WEBHOOK_PROXY", webhook_proxy, ""), .is_valid = is_proxy_url, .is_secret = true,
-        .tell_fault = hl_secret_text_tell_fault, .allowed = "http:// or https://, perhaps user:password@ (an @ in them as %40), a host and a port, and nothing behind them",
+        .tell_fault = hl_secret_text_tell_fault, .allowed = "http:// or https://, perhaps user:password@ (an @ in "
+                                                            "them as %40), a host and a port, and nothing after them",
         .help = "the proxy that webhooks go out through (CONNECT), such as http://user:password@proxy.example:3128"},
     {ROW(WORD, "WEBHOOK_PROXY_RESOLVE", webhook_proxy_resolve, "hookline"), .words = resolve_words,
-        .help = "who resolves receivers' names behind a proxy; proxy: then only addresses that are written out in a URL are judged"},
+        .help = "who resolves receivers' names behind a proxy; proxy: then only addresses that are written out in a "
+                "URL are checked"},
     {ROW(WORD, "WEBHOOK_PAYLOAD", webhook_payload, "full"), .words = payload_words,
         .help = "thin: webhooks have result_url in the place of the response; needs HOOKLINE_PUBLIC_URL"},
     {ROW(SIZE, "WEBHOOK_MAX_BODY", webhook_max_body, "0"), .min = 1, .max = TIB, .has_zero = true,
@@ -432,26 +438,26 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "KEEPALIVE_TIMEOUT", keepalive_timeout_ms, "75s"), .min = 1, .max = 12 * HOUR,
         .help = "an idle caller's connection; then it is closed"},
     {ROW(DURATION, "WRITE_TIMEOUT", write_timeout_ms, "60s"), .min = 1, .max = HOUR,
-        .help = "a caller that takes no byte of what waits for it, 15s at least; then it is cut off"},
+        .help = "a caller that reads no byte of what is waiting for it, at least 15s; then it is cut off"},
     {ROW(COUNT, "MAX_CONNECTIONS", max_connections, "0"), .min = 0, .max = 10000000,
         .help = "callers' connections at once; then the longest idle one is closed, or 503; 0: from the descriptor limit"},
 
     /* the store */
     {ROW(WORD, "STORE", store, "sqlite"), .words = hl_store_words,
-        .help = "where runs and deliveries are kept; memory: nowhere beyond the process; postgres: shared by replicas"},
+        .help = "where runs and deliveries are kept; memory: only in the process; postgres: shared by replicas"},
     {ROW(TEXT, "DATA_DIR", data_dir, ""), .shown = "/var/lib/hookline, or ./hookline-data when not root",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "the data directory; with postgres for what is not written there yet"},
+        .help = "the data directory; with postgres for what is not in the database yet"},
     {ROW(TEXT, "KEY", key, ""), .is_valid = is_key, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = KEY_ALLOWED,
         .help = "the key that secrets, webhook URLs and request headers are encrypted with; needed with "
                 "postgres, the same for all replicas (hookline key create prints one)"},
     {ROW(TEXT, "KEY_FILE", key_file, ""), .shown = "a file in the data directory",
         .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "the file of that key; with sqlite it is made where it is not there, with postgres never"},
+        .help = "the file of that key; with sqlite it is created if it is missing, with postgres never"},
     {ROW(TEXT, "PREVIOUS_KEY", previous_key, ""), .is_valid = is_key, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = KEY_ALLOWED,
-        .help = "with postgres, while keys are changed: the other one that values may be encrypted with"},
+        .help = "with postgres, while the key is being changed: the other key that values may be encrypted with"},
     {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
         .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then "
                 "the oldest finished runs (those with dead letters last, pending ones never), then 503"},
@@ -460,11 +466,11 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "POSTGRES_URL", postgres_url, ""), .is_valid = hl_postgres_url_is_valid, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = "at most 4096 printable bytes: a URI such as postgres://user:password@host/database, what is "
                    "special in its parts percent-encoded (%40 for @), or keywords such as host=db dbname=hookline; "
-                   "and no parameter that libpq has not",
+                   "and only parameters that libpq knows",
         .help = "with postgres: the database, as a URI or as keywords of libpq's"},
     {ROW(TEXT, "POSTGRES_SCHEMA", postgres_schema, "hookline"), .is_valid = is_schema,
-        .allowed = "1 to 63 of a-z 0-9 _ that begin neither with a digit nor with pg_",
-        .help = "with postgres: the schema of all that is hookline's"},
+        .allowed = "1 to 63 of a-z 0-9 _, beginning with neither a digit nor pg_",
+        .help = "with postgres: the schema that holds everything of hookline's"},
     {ROW(SWITCH, "POSTGRES_UNSAFE", postgres_unsafe, "off"),
         .help = "start on a server that may lose what it has acknowledged (fsync or synchronous_commit off)"},
     {ROW(SWITCH, "POSTGRES_PREPARE", postgres_prepare, "on"),
@@ -472,9 +478,10 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "REPLICA", replica, ""), .shown = "the host name", .is_valid = hl_replica_is_valid,
         .allowed = "1 to 128 printable ASCII characters without blanks",
         .help = "with postgres: this process's name in records, logs and metrics"},
-    {ROW(TEXT, "REPLICA_URL", replica_url, ""), .shown = "the first address that is no loopback one, and HOOKLINE_LISTEN's port",
+    {ROW(TEXT, "REPLICA_URL", replica_url, ""), .shown = "the first address that is not a loopback one, and "
+                                                         "HOOKLINE_LISTEN's port",
         .is_valid = is_replica_url,
-        .allowed = "http://, a host and a port, and nothing behind them",
+        .allowed = "http://, a host and a port, and nothing after them",
         .help = "with postgres: where other replicas reach this one's run listener, to follow a stream that is here"},
     {ROW(DURATION, "REPLICA_TTL", replica_ttl_ms, "60s"), .min = 3 * SECOND, .max = HOUR,
         .help = "with postgres: how long a replica may be silent; then its runs end as interrupted and "
@@ -490,15 +497,15 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "TUNNEL_DRAIN", tunnel_drain_ms, "30s"), .min = 0, .max = 12 * HOUR,
         .help = "how long WebSocket tunnels may go on after that; never longer than the calls"},
     {ROW(DURATION, "IDLE_EXIT", idle_exit_ms, "0"), .min = SECOND, .max = 365 * DAY, .has_zero = true,
-        .help = "end once no run was in progress, queued or waiting for delivery for this long; 0: off"},
+        .help = "exit when no run has been in progress, queued or waiting for delivery for this long; 0: off"},
     {ROW(WORD, "LOG_LEVEL", log_level, "info"), .words = level_words,
-        .help = "the least level that is logged"},
+        .help = "the lowest level that is logged"},
     {ROW(WORD, "LOG_FORMAT", log_format, "auto"), .words = format_words,
-        .help = "how log lines look; auto: text on a terminal, else json"},
+        .help = "the format of log lines; auto: text on a terminal, else json"},
     {ROW(SWITCH, "ACCESS_LOG", access_log, "off"),
         .help = "a log line for each call, whatever HOOKLINE_LOG_LEVEL is; health checks excepted"},
     {ROW(SWITCH, "CORE_DUMPS", core_dumps, "off"),
-        .help = "let a crash leave a core dump and users of the same id attach: both see keys and tokens"},
+        .help = "allow core dumps, and debuggers of the same user: both can see keys and tokens"},
 };
 /* clang-format on */
 

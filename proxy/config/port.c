@@ -19,7 +19,8 @@ static const char *advice(int err)
     case EADDRNOTAVAIL:
         return "choose an address that this machine has";
     case EACCES:
-        return "choose a port from 1024 on, or let hookline bind lower ones (CAP_NET_BIND_SERVICE)";
+        return "choose a port of 1024 or above, or let hookline bind lower ones "
+               "(CAP_NET_BIND_SERVICE)";
     default:
         return "choose another address";
     }

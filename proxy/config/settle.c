@@ -112,8 +112,8 @@ static enum hl_err check_app_user(const struct hl_config *config, struct hl_buf 
         return report_user(config, problems, why);
     if (geteuid() != 0)
         return report_user(config, problems,
-            "needs root: run hookline as root, or leave HOOKLINE_APP_USER out and the app runs as "
-            "the user that hookline runs as");
+            "needs root: run hookline as root, or leave HOOKLINE_APP_USER out, so that the app "
+            "runs as hookline's own user");
     return HL_OK;
 }
 

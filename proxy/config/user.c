@@ -49,7 +49,7 @@ enum hl_err hl_user_find(struct hl_str text, struct hl_user *out, char *why, siz
 {
     char name[HL_USER_TEXT];
     *out = (struct hl_user){0};
-    snprintf(why, why_len, "names no user of this system");
+    snprintf(why, why_len, "is not a user of this system");
     if (text.n == 0 || text.n >= sizeof(name))
         return HL_ERR_INVALID;
     memcpy(name, text.p, text.n);
@@ -68,7 +68,7 @@ enum hl_err hl_user_find(struct hl_str text, struct hl_user *out, char *why, siz
     if (!entry)
         out->uid = out->gid = number;
     if (group && !find_group(group, &out->gid)) {
-        snprintf(why, why_len, "names no group of this system");
+        snprintf(why, why_len, "is not a group of this system");
         return HL_ERR_INVALID;
     }
     if (entry && !group) {

@@ -172,9 +172,9 @@ Test(config, warns_of_unknown_names_with_the_nearest_known_one)
 {
     cr_assert_eq(LOAD("HOOKLINE_WEBHOK_SECRET=geheim", "HOOKLINE_WORKERS_FILE=/x"), HL_OK);
     cr_assert_eq(count_lines(&warnings), 2);
-    cr_assert(has(&warnings, "HOOKLINE_WEBHOK_SECRET is not known and has no effect; the nearest "
+    cr_assert(has(&warnings, "HOOKLINE_WEBHOK_SECRET is unknown and has no effect; the nearest "
                              "name is HOOKLINE_WEBHOOK_SECRET\n"));
-    cr_assert(has(&warnings, "HOOKLINE_WORKERS_FILE is not known"));
+    cr_assert(has(&warnings, "HOOKLINE_WORKERS_FILE is unknown"));
     cr_assert_not(has(&warnings, "geheim"));
 }
 
@@ -368,7 +368,7 @@ Test(config, reports_on_one_line_whatever_is_in_a_name_or_path)
     cr_assert_eq(LOAD("HOOKLINE_A\x1b[31m\nHOOKLINE_B=1", "HOOKLINE_WEBHOOK_CA_FILE=/a\n\x1b"),
         HL_ERR_INVALID);
     cr_assert_eq(count_lines(&warnings), 1);
-    cr_assert(has(&warnings, "HOOKLINE_A\\x1b[31m\\x0aHOOKLINE_B is not known"));
+    cr_assert(has(&warnings, "HOOKLINE_A\\x1b[31m\\x0aHOOKLINE_B is unknown"));
     cr_assert_eq(count_lines(&problems), 1);
     cr_assert(has(&problems, "HOOKLINE_WEBHOOK_CA_FILE: \"/a\\x0a\\x1b\" cannot be read"));
 }
@@ -386,7 +386,7 @@ Test(config, refuses_a_user_that_cannot_be_used)
     problems.n = 0;
     cr_assert_eq(
         LOAD("HOOKLINE_APP_COMMAND=true", "HOOKLINE_APP_USER=no-such-user"), HL_ERR_INVALID);
-    cr_assert(has(&problems, "names no user of this system"));
+    cr_assert(has(&problems, "is not a user of this system"));
     cr_assert_eq(count_lines(&problems), 1);
     problems.n = 0;
     if (geteuid() == 0)
@@ -415,7 +415,7 @@ Test(config, says_what_settings_of_streams_may_be)
         {"HOOKLINE_STREAM_KEEP_MAX_BYTES=0", "HOOKLINE_STREAM_KEEP_MAX_BYTES"},
         {"HOOKLINE_STREAM_RETENTION=1ms", "from 1s to 3650d"},
         {"HOOKLINE_MAX_FOLLOWERS=1000001", "from 0 to 1000000"},
-        {"HOOKLINE_REPLICA_URL=https://a:1", "http://, a host and a port, and nothing behind them"},
+        {"HOOKLINE_REPLICA_URL=https://a:1", "http://, a host and a port, and nothing after them"},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         cr_assert_eq(LOAD((char *)cases[i].variable), HL_ERR_INVALID, "%s", cases[i].variable);
