@@ -64,7 +64,7 @@ static void tell_workers(struct hl_control *ctl, enum hl_worker_message what)
 {
     for (uint32_t i = 0; i < ctl->started; i++)
         if (!hl_worker_tell(ctl->service.workers[i], what))
-            HL_LOG(ERROR, "a worker cannot be told what happens: out of memory");
+            HL_LOG(ERROR, "a message to a worker was lost: out of memory");
 }
 
 static void on_app_lost(struct hl_readiness *readiness)
@@ -104,7 +104,7 @@ void hl_control_cut(struct hl_control *ctl)
 static void drain(struct hl_control *ctl)
 {
     ctl->state = HL_CONTROL_DRAINING;
-    HL_LOG(INFO, "listeners closed; running calls may end");
+    HL_LOG(INFO, "listeners closed; running calls may finish");
     hl_rest_end_waits(ctl->rest);
     hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
     hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
@@ -117,7 +117,7 @@ static void on_timer(struct hl_timer *timer)
     if (ctl->state == HL_CONTROL_DELAY) {
         drain(ctl);
     } else if (ctl->state == HL_CONTROL_DRAINING) {
-        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT is over; running calls are cut");
+        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT has passed; running calls are cut off");
         hl_control_cut(ctl);
     }
 }

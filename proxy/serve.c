@@ -109,8 +109,9 @@ static void warn_of_exposed_database(const struct hl_config *config)
         const struct hl_postgres_host *host = &url.hosts[i];
         if (hl_postgres_url_is_exposed(&url, host))
             HL_LOG(WARN,
-                "HOOKLINE_POSTGRES_URL: the server's certificate is not verified: who is on the "
-                "way can read and change all that is stored; sslmode=verify-full verifies it",
+                "HOOKLINE_POSTGRES_URL: the server's certificate is not verified: anyone on the "
+                "network path can read and change all that is stored; sslmode=verify-full verifies "
+                "it",
                 HL_LOG_STR("host", host->name.n > 0 ? host->name : host->address));
     }
     hl_postgres_url_fini(&url);
@@ -209,13 +210,13 @@ static void log_start(const struct hl_control *ctl)
 {
     const struct hl_config *config = ctl->config;
     if (config->auth == HL_AUTH_NONE)
-        HL_LOG(WARN, "HOOKLINE_AUTH=none: whoever reaches the port may call the app");
+        HL_LOG(WARN, "HOOKLINE_AUTH=none: anyone who reaches the port may call the app");
     if (config->admin_auth == HL_ADMIN_AUTH_NONE)
-        HL_LOG(WARN, "HOOKLINE_ADMIN_AUTH=none: whoever reaches the admin listener is an admin of "
-                     "every project");
+        HL_LOG(WARN, "HOOKLINE_ADMIN_AUTH=none: anyone who reaches the admin listener is an admin "
+                     "of every project");
     if (config->webhook_secret.n == 0)
-        HL_LOG(WARN, "HOOKLINE_WEBHOOK_SECRET is not set: webhooks of calls that bring no "
-                     "X-Webhook-Secret go out unsigned");
+        HL_LOG(WARN, "HOOKLINE_WEBHOOK_SECRET is not set: webhooks of calls without "
+                     "X-Webhook-Secret are not signed");
     for (size_t i = 0; i < config->listen.n; i++)
         HL_LOG(INFO, "listening", HL_LOG_TEXT("address", config->listen.items[i].text),
             HL_LOG_INT("workers", config->workers), HL_LOG_TEXT("version", HL_VERSION));
@@ -274,7 +275,7 @@ static int load_config(struct hl_control *ctl, const struct hl_cli *cli)
     if (status == HL_CLI_OK) {
         hl_log_setup(ctl->config->log_level, ctl->config->log_format);
         if (hl_log_writer_start() != 0)
-            HL_LOG(ERROR, "no thread for the log: whoever logs waits for its reader");
+            HL_LOG(ERROR, "cannot start the log's thread: whoever logs waits for its reader");
         hl_run_log_start();
         if (n > 0)
             hl_log_sink_put(said, n);

@@ -103,7 +103,7 @@ enum part { PART_WORKERS, PART_STORE, PART_SENDER, PART_APP };
     PART_STORE, offsetof(struct hl_store_gauges, field), offsetof(struct hl_store_gauges, unknown)
 
 /* Who does not know it has no sample: the last value of one replica would be the largest of all for ever. */
-#define OF_ALL "where replicas share the store, of all of them: max(), never sum()."
+#define OF_ALL "where replicas share the store, for all of them: use max(), never sum()."
 
 static const struct plain {
     const char *name, *type;
@@ -119,7 +119,8 @@ static const struct plain {
     {"hookline_connections_accepted_total", "counter", OF_WORKERS(connections_accepted),
         "Callers' connections since the start."},
     {"hookline_connections_shed_total", "counter", OF_WORKERS(connections_shed),
-        "Idle connections of callers that were closed for new ones: HOOKLINE_MAX_CONNECTIONS."},
+        "Idle connections of callers that were closed to make room for new ones: "
+        "HOOKLINE_MAX_CONNECTIONS."},
     {"hookline_callers_gone_total", "counter", OF_WORKERS(callers_gone),
         "Calls whose caller left before the response was whole."},
     {"hookline_async_refused_total", "counter", OF_WORKERS(async_refused),
@@ -168,14 +169,14 @@ static const struct plain {
     {"hookline_dead_letters_total", "counter", OF_STORE(dead_letters),
         "Deliveries given up: refused for good, or out of attempts."},
     {"hookline_webhooks_lost_total", "counter", OF_WORKERS(webhooks_lost),
-        "Webhooks of synchronous calls that the store could not take."},
+        "Webhooks of synchronous calls that the store could not accept."},
     {"hookline_responses_not_kept_total", "counter", OF_WORKERS(responses_not_kept),
         "Responses that the disk did not take, or not fast enough: their webhooks go without "
         "them."},
     {"hookline_waiters", "gauge", OF_STORE(waiters),
         "Callers that wait for a run's end (Prefer: wait, ?wait=)."},
     {"hookline_runs_expired_total", "counter", OF_STORE(expired_runs),
-        "Queued runs that were ended because their time to start was over."},
+        "Queued runs that expired before they could start."},
     {"hookline_store_commits_total", "counter", OF_STORE(commits), "Commits of the store."},
     {"hookline_store_bytes", "gauge", OF_STORE(bytes),
         "Size on disk of the database and of the bodies."},
@@ -229,7 +230,7 @@ static void write_plains(struct hl_exposition *t, const struct hl_figures *figur
         "1 while the store can be written and read; with PostgreSQL: while there is a connection.",
         !hl_counter_get(&figures->store->is_failing));
     hl_exposition_number(t, "hookline_followers", "gauge",
-        "Callers that follow the events of a run.", figures->followers);
+        "Callers that are following the events of a run.", figures->followers);
 }
 
 /* ---- families with labels ---- */
@@ -293,7 +294,7 @@ static void write_runs(struct hl_exposition *t, const struct hl_worker_metrics *
 {
     static const char name[] = "hookline_runs_total";
     hl_exposition_family(t, name, "counter",
-        "Runs that have ended, by mode and how; but for those that never began.");
+        "Runs that have ended, by mode and state, except those that never began.");
     for (int mode = HL_MODE_SYNC; mode < HL_MODE_OTHER; mode++) {
         for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++) {
             char labels[48];
@@ -309,9 +310,8 @@ static void write_upstream_errors(struct hl_exposition *t, const struct hl_worke
 {
     static const char name[] = "hookline_upstream_errors_total";
     hl_exposition_family(t, name, "counter",
-        "Calls of the app that failed, by why: no connection, a broken one, a bad response, or "
-        "none "
-        "in time.");
+        "Calls to the app that failed, by cause: no connection, a broken one, a bad response, or "
+        "none in time.");
     for (int reason = HL_REASON_TIMEOUT; reason <= HL_REASON_BAD_RESPONSE; reason++) {
         char labels[48];
         snprintf(labels, sizeof(labels), "reason=\"%s\"", hl_run_reason_text(reason));
@@ -323,7 +323,7 @@ static void write_attempts(struct hl_exposition *t, const struct hl_sender_gauge
 {
     static const char name[] = "hookline_delivery_attempts_total";
     hl_exposition_family(t, name, "counter",
-        "Delivery attempts: delivered, to be tried again, or the one after which it was given up.");
+        "Delivery attempts by result: delivered, to be retried, or the last one before giving up.");
     hl_exposition_sample(t, name, "outcome=\"delivered\"", hl_counter_get(&sender->attempts_ok));
     hl_exposition_sample(t, name, "outcome=\"retry\"", hl_counter_get(&sender->attempts_retry));
     hl_exposition_sample(t, name, "outcome=\"dead\"", hl_counter_get(&sender->attempts_dead));
@@ -335,16 +335,16 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
     static const char calls[] = "hookline_tokens_total", fetches[] = "hookline_key_fetches_total";
     const struct hl_auth_counts *tokens = &figures->tokens;
     hl_exposition_family(t, calls, "counter",
-        "Calls that asked for a token, by what was found: good, refused, or too many new ones.");
+        "Checks of callers' tokens by result: good, refused, or too many new ones.");
     hl_exposition_sample(t, calls, "outcome=\"good\"", hl_counter_get(&tokens->cached));
     hl_exposition_sample(t, calls, "outcome=\"refused\"", hl_counter_get(&tokens->refused));
     hl_exposition_sample(t, calls, "outcome=\"overflow\"", hl_counter_get(&tokens->overflowed));
     hl_exposition_number(t, "hookline_token_signatures_total", "counter",
         "Signatures of tokens that were checked.", hl_counter_get(&tokens->checked));
     hl_exposition_number(t, "hookline_token_signatures_waiting", "gauge",
-        "Signatures of tokens that wait to be checked.", figures->auth.checks_waiting);
+        "Signatures of tokens that are waiting to be checked.", figures->auth.checks_waiting);
     hl_exposition_number(t, "hookline_keys", "gauge",
-        "Keys for tokens from outside that are good now.", figures->auth.keys);
+        "Keys for tokens from outside that are valid now.", figures->auth.keys);
     hl_exposition_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL and _FILE, read again.");
     hl_exposition_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
     hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
@@ -354,12 +354,13 @@ static void write_measures(struct hl_exposition *t, const struct hl_store_gauges
 {
     static const char dead[] = "hookline_postgres_dead_tuples";
     hl_exposition_family(t, dead, "gauge",
-        "Dead rows in the tables of what waits and runs, by PostgreSQL's estimate.");
+        "Dead rows in the tables of waiting and running work, by PostgreSQL's estimate.");
     hl_exposition_sample(t, dead, "table=\"ticket\"", hl_counter_get(&store->dead_tickets));
     hl_exposition_sample(
         t, dead, "table=\"delivery_ticket\"", hl_counter_get(&store->dead_delivery_tickets));
     hl_exposition_seconds(t, "hookline_postgres_oldest_xmin_age_seconds", "gauge",
-        "How long others' oldest snapshot or transaction has kept dead rows from going.",
+        "How long the oldest snapshot or transaction of others has kept dead rows from being "
+        "removed.",
         1000 * hl_counter_get(&store->oldest_xmin_ms));
 }
 
@@ -378,13 +379,14 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
         hl_exposition_number(t, "hookline_replicas", "gauge", "Replicas that are alive; " OF_ALL,
             hl_counter_get(&store->replicas));
     hl_exposition_offset(t, "hookline_clock_offset_seconds", "gauge",
-        "By how much the database's clock, which counts, is ahead of this machine's.",
+        "How far the database's clock, which is authoritative, is ahead of this machine's.",
         figures->clock_offset_ms);
     hl_exposition_number(t, "hookline_store_turns_total", "counter",
-        "How often the database was another one, or lacked commits: a failover, a restored state.",
+        "How often the database turned out to be another one or to lack commits: a failover, a "
+        "restored backup.",
         hl_counter_get(&store->turns));
     hl_exposition_number(t, "hookline_store_recalled_runs_total", "counter",
-        "Runs that such a database did not know to have ended, and was told so by this replica.",
+        "Runs whose end such a database did not know until this replica reported it.",
         hl_counter_get(&store->recalled_runs));
     hl_exposition_number(t, "hookline_store_unheard_replicas_total", "counter",
         "Replicas that did not come back to such a database in time: what they ended may run "
@@ -417,12 +419,12 @@ static void write_times(struct hl_exposition *t, const struct hl_figures *figure
     static const char delivery[] = "hookline_delivery_duration_seconds";
     static const char commit[] = "hookline_store_commit_duration_seconds";
     hl_exposition_seconds(t, "hookline_app_queue_age_seconds", "gauge",
-        "How long the caller that has waited longest for the app has waited.",
+        "How long the caller that is waiting longest for the app has waited.",
         figures->app_queue_age_ms * 1000);
     if (!hl_counter_get(&figures->store->is_uncounted))
         write_ages(t, figures);
     hl_exposition_seconds(t, "hookline_jwks_age_seconds", "gauge",
-        "How long ago HOOKLINE_JWT_JWKS_URL last gave keys; 0: it has given none.",
+        "How long ago HOOKLINE_JWT_JWKS_URL last returned keys; 0: never.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->auth.url_read_ms));
     hl_exposition_family(
         t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");

@@ -131,7 +131,7 @@ static void warn_of_settings(const struct hl_config *config)
         HL_LOG(WARN, "HOOKLINE_JWT_PROJECT_CLAIM is empty: any token from outside reaches every "
                      "project");
     if (hl_str_starts_with(config->jwt_jwks_url, HL_STR("http://")))
-        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL is http: whoever can change what comes back can sign "
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL is http: anyone who can change the answer can sign "
                      "tokens; use https");
 }
 
@@ -148,7 +148,7 @@ static enum hl_err start_threads(struct hl_auth *auth, char *why, size_t why_len
     if (!err)
         err = hl_key_keeper_start(&auth->keeper);
     if (err)
-        snprintf(why, why_len, "cannot start a thread of auth: %s", strerror(err));
+        snprintf(why, why_len, "cannot start an auth thread: %s", strerror(err));
     return err ? HL_ERR_UNAVAILABLE : HL_OK;
 }
 

@@ -14,7 +14,7 @@ struct hl_store;
 
 /* What a token says. */
 struct hl_grant {
-    struct hl_id account; /* jti and sub; nil: a session, good until it expires */
+    struct hl_id account; /* jti and sub; nil: a session, valid until it expires */
     struct hl_str project;
     enum hl_role role;
     int64_t issued_ms, expires_ms;

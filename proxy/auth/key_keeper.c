@@ -46,14 +46,14 @@ static const char *take_keys(
         return "it is not a JSON Web Key Set";
     size_t n = list.n;
     if (err == HL_OK && n == 0 && source == HL_KEYS_URL)
-        return "there is no key in it that can be used (ES256 or RS256)";
+        return "it has no usable key (ES256 or RS256)";
     if (err == HL_OK)
         err = hl_registry_set_keys(keeper->registry, source, &list);
     if (err)
         return hl_err_text(err);
     if (n == 0)
-        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: there is no key in it that can be used (ES256 or "
-                     "RS256): no token can be checked with it");
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: it has no usable key (ES256 or RS256): no token can "
+                     "be checked with it");
     HL_LOG(INFO, "keys for tokens from outside",
         HL_LOG_TEXT(
             "from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : "HOOKLINE_JWT_JWKS_URL"),
@@ -100,9 +100,8 @@ enum hl_err hl_key_keeper_read_file(struct hl_key_keeper *keeper, char *why, siz
     const char *fault = keeper->config->jwt_jwks_file.n > 0 ? load_file(keeper) : NULL;
     if (fault)
         snprintf(why, why_len,
-            "HOOKLINE_JWT_JWKS_FILE: '%s': %s; a file like {\"keys\":[...]} is "
-            "wanted",
-            path, fault);
+            "HOOKLINE_JWT_JWKS_FILE: '%s': %s; a file like {\"keys\":[...]} is expected", path,
+            fault);
     return fault ? HL_ERR_INVALID : HL_OK;
 }
 
@@ -126,7 +125,7 @@ static void look_at_file(struct hl_key_keeper *keeper)
     const char *fault = load_file(keeper);
     count_fetch(keeper, fault);
     if (fault && !keeper->is_file_bad)
-        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: the keys that were there stay good",
+        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: the previous keys stay valid",
             HL_LOG_TEXT("error", fault));
     keeper->is_file_bad = fault != NULL;
 }
@@ -150,7 +149,8 @@ static void fetch_url(struct hl_key_keeper *keeper)
         atomic_store(&keeper->has_url_keys, true);
         atomic_store(&keeper->url_read_ms.v, (uint64_t)hl_clock_wall_ms());
     } else if (hl_url_parse(keeper->config->jwt_jwks_url, &url)) {
-        HL_LOG(WARN, "HOOKLINE_JWT_JWKS_URL: no keys came; those that were there stay good",
+        HL_LOG(WARN,
+            "HOOKLINE_JWT_JWKS_URL: no keys could be fetched; the previous ones stay valid",
             HL_LOG_STR("host", url.host), HL_LOG_TEXT("error", fault));
     }
 }

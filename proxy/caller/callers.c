@@ -26,9 +26,8 @@ static void note_full(struct hl_callers *callers)
     if ((last == 0 || now - last >= NOTE_AGAIN_MS) &&
         atomic_compare_exchange_strong(callers->full_noted_ms, &last, now))
         HL_LOG(WARN,
-            "HOOKLINE_MAX_CONNECTIONS callers are connected: new ones take the places of idle "
-            "ones, "
-            "or get 503",
+            "HOOKLINE_MAX_CONNECTIONS callers are connected: new ones replace idle ones, or get "
+            "503",
             HL_LOG_INT("max", callers->config->max_connections));
 }
 

@@ -129,10 +129,11 @@ void hl_certificate_refresh(struct hl_certificate *c)
         return;
     memcpy(c->version, version, sizeof version);
     if (load(c, why, sizeof why) != HL_OK)
-        HL_LOG(ERROR, "the webhooks' client certificate stays the former one",
+        HL_LOG(ERROR,
+            "the webhooks' client certificate could not be reloaded; the previous one stays in use",
             HL_LOG_TEXT("error", why));
     else
-        HL_LOG(INFO, "the webhooks' client certificate was read again");
+        HL_LOG(INFO, "the webhooks' client certificate was reloaded");
 }
 
 enum hl_err hl_certificate_show(const struct hl_certificate *c, CURL *easy)

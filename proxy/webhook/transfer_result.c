@@ -140,7 +140,7 @@ static const struct {
         "tls_certificate: not trusted, expired or for another name; HOOKLINE_WEBHOOK_CA_FILE can "
         "add a CA"},
     {CURLE_SSL_CACERT_BADFILE, false,
-        "tls_no_ca: there are no CA certificates here; install them or set "
+        "tls_no_ca: no CA certificates are installed here; install them or set "
         "HOOKLINE_WEBHOOK_CA_FILE"},
     {CURLE_OUT_OF_MEMORY, false, "out_of_memory"},
     {CURLE_OK, false, "bad_response"}, /* the connection ended in the middle of the head */
@@ -182,7 +182,7 @@ static bool is_refused_by_proxy(const struct hl_transfer *t, struct hl_transfer_
         return false;
     if (answer == 407)
         snprintf(out->error, sizeof out->error,
-            "proxy_refused: the proxy wants other credentials (407): HOOKLINE_WEBHOOK_PROXY");
+            "proxy_refused: the proxy requires valid credentials (407): HOOKLINE_WEBHOOK_PROXY");
     else
         snprintf(out->error, sizeof out->error, "proxy_refused: the proxy answered %ld", answer);
     return true;

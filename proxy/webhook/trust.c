@@ -45,7 +45,7 @@ enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why
     if (err == HL_OK)
         err = publish(trust, hl_buf_str(&bundle));
     if (err != HL_OK && !why[0])
-        snprintf(why, why_len, "HOOKLINE_WEBHOOK_CA_FILE: it cannot be joined with %s: %s",
+        snprintf(why, why_len, "HOOKLINE_WEBHOOK_CA_FILE: it cannot be combined with %s: %s",
             has_system ? system : "nothing", hl_err_text(err));
     hl_buf_fini(&bundle);
     return err;
@@ -83,11 +83,11 @@ static const char *find_fault(struct hl_str pem, const char *path)
     if (pem.n <= 1) /* a line end of ours */
         return "it is empty";
     if (hl_str_unframe(pem).p != pem.p) /* what follows would be passed over */
-        return "a byte order mark is before its first line";
+        return "it begins with a byte order mark";
     if (!memmem(pem.p, pem.n, "-----BEGIN ", 11))
-        return "there is no PEM in it";
+        return "it contains no PEM";
     if (!memmem(pem.p, pem.n, "CERTIFICATE-----", 16))
-        return "there is no certificate in it, but something else";
+        return "its PEM contains something other than certificates";
     return can_be_loaded(path) ? NULL : "a certificate in it cannot be read";
 }
 

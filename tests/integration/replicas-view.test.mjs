@@ -113,7 +113,7 @@ test('each replica exports what all have queued, and what it has itself', { limi
     for (const table of ['ticket', 'delivery_ticket'])
         assert.ok((await a.sidecar.metric('hookline_postgres_dead_tuples', { table })) >= 0);
     const help = (await a.sidecar.metrics()).find(({ name }) => name === 'hookline_runs_queued').help;
-    assert.match(help, /of all of them: max\(\), never sum\(\)/);
+    assert.match(help, /for all of them: use max\(\), never sum\(\)/);
     await b.sidecar.kill();
     await until('one is left', async () => (await a.sidecar.metric('hookline_replicas')) === 1);
 });

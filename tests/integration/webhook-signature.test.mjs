@@ -127,7 +127,7 @@ test('the operator’s secret signs calls that brought none', async (t) => {
 test('a start without the operator’s secret warns that webhooks may go out unsigned', async (t) => {
     const { sidecar } = await stage(t);
     const warnings = () =>
-        sidecar.log.filter((l) => l.level === 'warn' && /HOOKLINE_WEBHOOK_SECRET .*unsigned/.test(l.msg));
+        sidecar.log.filter((l) => l.level === 'warn' && /HOOKLINE_WEBHOOK_SECRET .*not signed/.test(l.msg));
     await until('the warning', () => warnings().length === 1);
     await sidecar.restart({ HOOKLINE_WEBHOOK_SECRET: 'abc' });
     await sidecar.stop();

@@ -147,7 +147,7 @@ export async function get(path, options) {
     return (await request('GET', path, options)).json();
 }
 
-/** The same, or null if it is not there any more. */
+/** The same, or null if it is no longer there. */
 export async function find(path, options) {
     try {
         return await get(path, options);

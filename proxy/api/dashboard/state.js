@@ -10,9 +10,9 @@ export const REASONS = {
     upstream_reset: 'the app broke the connection off',
     bad_response: 'the app’s answer was not valid HTTP',
     interrupted: 'hookline stopped while the app worked',
-    expired: 'its time to start was over; the app was not called',
+    expired: 'it expired before it could start; the app was not called',
     response_too_large: 'the response was too large to be kept',
-    response_not_kept: 'the app has answered, and the store did not take the answer',
+    response_not_kept: 'the app answered, but the store did not accept the answer',
 };
 
 export function isOpen(run) {

@@ -115,14 +115,14 @@ Test(trust, refuses_a_file_that_it_cannot_use_and_says_what_is_wrong_with_it)
     char spoilt[2 * sizeof pem];
     refuse("", "it is empty");
     refuse("no certificate\n", "no PEM");
-    refuse(key, "no certificate in it");
+    refuse(key, "something other than certificates");
     refuse("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be read");
     refuse("-----BEGIN CERTIFICATE-----\ngarbage !\n-----END CERTIFICATE-----\n", "cannot be read");
     snprintf(spoilt, sizeof spoilt, "%s", pem);
     memset(strstr(spoilt, "MII") + 70, 'A', 60);
     refuse(spoilt, "cannot be read");
     snprintf(spoilt, sizeof spoilt, "\xef\xbb\xbf%s", pem);
-    refuse(spoilt, "a byte order mark is before its first line");
+    refuse(spoilt, "it begins with a byte order mark");
 }
 
 Test(trust, takes_several_certificates_and_a_key_beside_them)
