@@ -1,4 +1,4 @@
-/* backoff.h - how long to wait before the app is started again. Pure. */
+/* backoff.h - how long to wait before the app is restarted. Pure. */
 #ifndef HL_APP_BACKOFF_H
 #define HL_APP_BACKOFF_H
 

@@ -18,25 +18,25 @@ static const char *const texts[HL_CAUSE_COUNT] = {
     [HL_CAUSE_UNRESOLVED] = UNREACHED "its host name does not resolve; check HOOKLINE_APP_URL",
     [HL_CAUSE_NO_NAME_SERVER] = UNREACHED "no name server answers for its host name",
     [HL_CAUSE_NO_ROUTE] = UNREACHED "no route to its host; check HOOKLINE_APP_URL",
-    [HL_CAUSE_NO_SOCKET] = UNREACHED "its unix socket does not exist; it does not run, or does not "
-                                     "listen where HOOKLINE_APP_URL says",
+    [HL_CAUSE_NO_SOCKET] = UNREACHED "its unix socket does not exist; it is not running, or not "
+                                     "listening where HOOKLINE_APP_URL says",
     [HL_CAUSE_NOT_PERMITTED] = UNREACHED "permission denied; hookline's user must be allowed to "
                                          "write to the socket of HOOKLINE_APP_URL",
-    [HL_CAUSE_REFUSED] = UNREACHED "connection refused; it does not run, or does not listen where "
-                                   "HOOKLINE_APP_URL says",
-    [HL_CAUSE_CONNECT_TIMEOUT] = UNREACHED "connecting timed out; check HOOKLINE_APP_URL and the "
-                                           "network between",
+    [HL_CAUSE_REFUSED] = UNREACHED
+    "connection refused; it is not running, or not listening where HOOKLINE_APP_URL says",
+    [HL_CAUSE_CONNECT_TIMEOUT] =
+        UNREACHED "connecting timed out; check HOOKLINE_APP_URL and the network in between",
     [HL_CAUSE_HEALTH_TIMEOUT] =
         "the app does not answer at HOOKLINE_APP_HEALTH_PATH within 2 seconds; if it serves one "
         "connection at a time, set HOOKLINE_APP_KEEPALIVE=off",
     [HL_CAUSE_HEALTH_CLOSED] =
         "the app closes the connection without an answer at HOOKLINE_APP_HEALTH_PATH",
     [HL_CAUSE_HEALTH_NO_HTTP] =
-        "what the app answers at HOOKLINE_APP_HEALTH_PATH is not HTTP/1.1; check HOOKLINE_APP_URL",
+        "the app's answer at HOOKLINE_APP_HEALTH_PATH is not HTTP/1.1; check HOOKLINE_APP_URL",
     [HL_CAUSE_HEALTH_STATUS] =
         "the app answers with a status other than 2xx at HOOKLINE_APP_HEALTH_PATH",
-    [HL_CAUSE_OCCUPIED] = "another process listens where the app of HOOKLINE_APP_COMMAND should; "
-                          "end it, or choose another port in HOOKLINE_APP_URL",
+    [HL_CAUSE_OCCUPIED] = "another process is listening where the app of HOOKLINE_APP_COMMAND "
+                          "should; stop it, or choose another port in HOOKLINE_APP_URL",
 };
 
 /* Statuses that health paths are seen to answer with. */

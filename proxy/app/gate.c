@@ -58,12 +58,12 @@ static void say(enum hl_gate_state to, enum hl_gate_state from, const char *why)
     if (to == HL_GATE_SHUT)
         HL_LOG(WARN, "the health gate is shut: calls wait", HL_LOG_TEXT("cause", why));
     else if (to == HL_GATE_LOST)
-        HL_LOG(
-            WARN, "queued runs are not claimed: the app takes no calls", HL_LOG_TEXT("cause", why));
+        HL_LOG(WARN, "queued runs are not claimed: the app is not accepting calls",
+            HL_LOG_TEXT("cause", why));
     else if (from == HL_GATE_SHUT)
         HL_LOG(INFO, "the health gate is open");
     else
-        HL_LOG(INFO, "queued runs are claimed: the app takes calls");
+        HL_LOG(INFO, "queued runs are claimed: the app is accepting calls");
 }
 
 /* From any state that is not as closed as that already. */

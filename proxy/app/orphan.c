@@ -17,7 +17,7 @@
 void hl_orphan_adopt(void)
 {
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        HL_LOG(WARN, "cannot become the parent of what the app leaves behind");
+        HL_LOG(WARN, "cannot become the parent of processes that the app leaves behind");
 }
 
 void hl_orphan_reap(pid_t own)

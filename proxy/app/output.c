@@ -327,7 +327,7 @@ static void report_dropped(struct hl_output *o)
         return;
     hl_counter_add(o->lines_dropped, o->dropped);
     if (hl_log_sink_has_room())
-        HL_LOG(WARN, "the app writes more than is logged: lines were dropped",
+        HL_LOG(WARN, "the app writes more than can be logged: lines were dropped",
             HL_LOG_INT("lines", o->dropped));
     o->dropped = 0;
 }

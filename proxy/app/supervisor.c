@@ -28,7 +28,7 @@
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
 
-#define PROGRAM_LOST "the app's program is not there, or may not be run"
+#define PROGRAM_LOST "the app's program does not exist or cannot be executed"
 
 static const int passed_on[HL_SUPERVISOR_SIGNALS] = {SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH};
 
@@ -122,7 +122,8 @@ static void on_passed_signal(uv_signal_t *handle, int signum)
 {
     struct hl_supervisor *s = handle->data;
     bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
-    HL_LOG(INFO, is_running ? "signal passed on to the app" : "signal, but the app does not run",
+    HL_LOG(INFO,
+        is_running ? "signal passed on to the app" : "signal not passed on: the app is not running",
         HL_LOG_TEXT("name", strsignal(signum)));
     if (is_running) /* its first process alone: servers tell their own workers */
         kill(s->child.pid, signum);
@@ -161,7 +162,7 @@ static void close_signals(struct hl_supervisor *s)
 static void start_later(struct hl_supervisor *s, const char *why, bool was_ready)
 {
     uint64_t ms = hl_backoff_next(&s->backoff, was_ready, hl_clock_mono_ms() - s->started_ms);
-    HL_LOG(WARN, "the app is started again", HL_LOG_INT("in_ms", ms),
+    HL_LOG(WARN, "the app will be restarted", HL_LOG_INT("in_ms", ms),
         HL_LOG_INT("failures", s->backoff.failures));
     hl_readiness_hold(s->readiness, why);
     set_state(s, HL_SUPERVISOR_BACKOFF);
@@ -197,7 +198,7 @@ static void start_app(struct hl_supervisor *s)
     if (!hl_child_find(s->command.argv[0], s->environment, path, sizeof(path))) {
         log_start_failure(s, PROGRAM_LOST, errno);
         start_later(
-            s, "the program of HOOKLINE_APP_COMMAND is not there, or may not be run", false);
+            s, "the program of HOOKLINE_APP_COMMAND does not exist or cannot be executed", false);
         return;
     }
     remove_dead_socket(&s->config->app_url);
@@ -269,16 +270,16 @@ static const char *log_exit(const struct hl_supervisor *s, int status)
                        : "the program of HOOKLINE_APP_COMMAND cannot be run, see the log";
     }
     if (WIFSIGNALED(status)) {
-        HL_LOG(WARN, "the app was ended by a signal", HL_LOG_INT("pid", s->child.pid),
+        HL_LOG(WARN, "the app was terminated by a signal", HL_LOG_INT("pid", s->child.pid),
             HL_LOG_TEXT("signal", strsignal(WTERMSIG(status))));
-        return "the app was ended by a signal; it is started again";
+        return "the app was terminated by a signal; it will be restarted";
     }
     int code = WEXITSTATUS(status);
     bool is_unknown = s->command.is_shell && code == 127;
     HL_LOG(WARN, is_unknown ? "the shell did not find the app's program" : "the app ended",
         HL_LOG_INT("pid", s->child.pid), HL_LOG_INT("exit_status", code));
     return is_unknown ? "the shell did not find the program of HOOKLINE_APP_COMMAND"
-                      : "the app ended; it is started again";
+                      : "the app ended; it will be restarted";
 }
 
 static void on_exit_status(struct hl_supervisor *s, int status)
@@ -332,7 +333,7 @@ static void on_timer(struct hl_timer *timer)
         start_app(s);
         break;
     case HL_SUPERVISOR_STOPPING:
-        HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT is over; the app is killed");
+        HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
         hl_supervisor_kill(s);
         break;
     case HL_SUPERVISOR_KILLED:
@@ -353,8 +354,8 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
     s->on_stopped = on_stopped;
     switch (s->state) {
     case HL_SUPERVISOR_RUNNING:
-        HL_LOG(INFO, "the app is stopped", HL_LOG_INT("pid", s->child.pid));
-        hl_readiness_hold(s->readiness, "the app is stopped");
+        HL_LOG(INFO, "the app is being stopped", HL_LOG_INT("pid", s->child.pid));
+        hl_readiness_hold(s->readiness, "the app is being stopped");
         set_state(s, HL_SUPERVISOR_STOPPING);
         signal_app(s, SIGTERM);
         hl_timer_arm(s->wheel, &s->timer, s->config->app_stop_timeout_ms);
@@ -378,7 +379,7 @@ void hl_supervisor_kill(struct hl_supervisor *s)
     bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
     if (!is_running && s->state != HL_SUPERVISOR_BACKOFF)
         return;
-    hl_readiness_hold(s->readiness, "the app is stopped");
+    hl_readiness_hold(s->readiness, "the app is being stopped");
     set_state(s, HL_SUPERVISOR_KILLED);
     if (is_running)
         signal_app(s, SIGKILL);

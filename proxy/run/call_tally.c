@@ -45,7 +45,8 @@ void hl_call_tally_fini(struct hl_call_tally *t)
 static void drop_oldest(struct hl_call_tally *t)
 {
     if (!t->has_dropped)
-        HL_LOG(WARN, "the store takes no counts of synchronous calls: the overview will lack some");
+        HL_LOG(WARN,
+            "the store does not accept counts of synchronous calls: the overview will lack some");
     t->has_dropped = true;
     hl_tally_fini(&t->minutes[0].tally);
     memmove(t->minutes, t->minutes + 1, --t->n_minutes * sizeof(*t->minutes));

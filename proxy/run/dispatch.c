@@ -211,7 +211,7 @@ static void cancel_run(struct hl_runs *runs, const struct hl_id *id)
         if (!hl_id_eq(&run->id, id))
             continue;
         if (hl_run_has_ended(run))
-            HL_LOG(INFO, "run is cancelled behind its end, which was not recorded yet",
+            HL_LOG(INFO, "run was cancelled after its end, which is not recorded yet",
                 HL_LOG_ID("run_id", id));
         hl_ending_cancel(run);
         return;

@@ -93,7 +93,7 @@ void hl_run_retry_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_
 {
     struct hl_runs *runs = run->runs;
     struct hl_release *release = hl_release_new(run->store.claimed);
-    HL_LOG(INFO, "run will be tried again", HL_LOG_ID("run_id", &run->id),
+    HL_LOG(INFO, "run will be retried", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("reason", hl_run_reason_text(reason)),
         HL_LOG_INT("status", run->response.status),
         HL_LOG_INT("attempt", run->store.claimed->attempt), HL_LOG_INT("in_ms", delay_ms));

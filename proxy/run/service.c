@@ -16,8 +16,7 @@ bool hl_service_store_fails(const struct hl_service *service)
 const char *hl_service_life(const struct hl_service *service, bool *is_alive)
 {
     *is_alive = !hl_counter_get(&hl_store_gauges(service->store)->is_lost);
-    return *is_alive ? "ok"
-                     : "the store cannot be opened anew: start this process again, see the log";
+    return *is_alive ? "ok" : "the store cannot be reopened: restart this process, see the log";
 }
 
 /* Its server is gone, and will be back. */
@@ -53,9 +52,8 @@ size_t hl_service_problems(
 {
     size_t n = list_bars(service, problems);
     if (has_lost_store(service))
-        problems[n++] =
-            "the database is gone, or refuses what it is told: asynchronous calls may be "
-            "refused until that is over, and what ends is kept until then";
+        problems[n++] = "the database cannot be reached or refuses writes: asynchronous calls may "
+                        "be refused until it recovers, and finished runs are kept until then";
     return n;
 }
 

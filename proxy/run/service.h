@@ -49,7 +49,7 @@ const char *hl_service_not_ready(const struct hl_service *service);
  * once, and calls that need it not go on: they stay ready. Any thread. */
 const char *hl_service_state(const struct hl_service *service, bool *is_ready);
 
-/* One of each: some exclude each other, but they are read one after the other while they change. */
+/* One of each: some are mutually exclusive, but they are read one after the other while they change. */
 #define HL_SERVICE_PROBLEMS_MAX 6
 /* Of the descriptors held back (net/reserve.h), so many are for each loop with listeners. */
 #define HL_SERVICE_RESERVE 4

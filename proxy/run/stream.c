@@ -133,7 +133,7 @@ static void hold_to_share(struct hl_run *run)
     uint64_t share = hl_counter_get(&hl_store_gauges(store)->max_stream_bytes);
     if (hl_store_live_streams(store) <= share + share / 8)
         return;
-    HL_LOG(WARN, "an event stream is not kept any more: those that go on fill their share",
+    HL_LOG(WARN, "an event stream is no longer kept: those still running fill their share",
         HL_LOG_ID("run_id", &run->id));
     set_counted(run, 0);
     hl_spool_give_up(run->spool, HL_ERR_FULL);

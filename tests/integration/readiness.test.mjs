@@ -229,7 +229,7 @@ for (const unix of [false, true]) {
             wait: 'healthz',
         });
         const call = caller(t, sidecar);
-        await untilCause(sidecar, /another process listens/);
+        await untilCause(sidecar, /another process is listening/);
         const said = await sidecar.logged((l) => /another process/.test(l.cause));
         assert.equal(said.level, 'error');
         if (!unix) assert.equal(said.its_pid, process.pid);
@@ -255,8 +255,8 @@ test('a stranger is not the app either while ours lives and does not listen', as
         },
         wait: 'healthz',
     });
-    await untilCause(sidecar, /another process listens/);
-    assert.match(assertProblem(await caller(t, sidecar)(), 503).detail, /another process listens/);
+    await untilCause(sidecar, /another process is listening/);
+    assert.match(assertProblem(await caller(t, sidecar)(), 503).detail, /another process is listening/);
     assert.deepEqual(isReady(sidecar), []);
     assert.equal(stranger.requests.length, 0, 'not even checks');
 });

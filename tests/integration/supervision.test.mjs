@@ -315,9 +315,9 @@ test('an app that dies is started again, later each time; readiness says why', a
 });
 
 for (const [what, command, message, why] of [
-    ['an unknown program in an array', '["no-such-program-here"]', /program is not there/, /is not there/],
+    ['an unknown program in an array', '["no-such-program-here"]', /program does not exist/, /does not exist/],
     ['an unknown program in a line', 'no-such-program-here $PORT', /shell did not find/, /did not find/],
-    ['a file that is not a program', '["/etc/passwd"]', /program is not there, or may not/, /may not be run/],
+    ['a file that is not a program', '["/etc/passwd"]', /program does not exist or cannot/, /cannot be executed/],
     ['a program of an unknown format', (file) => `["${file}"]`, /program cannot be run/, /cannot be run/],
 ]) {
     test(`${what}: a clear message, readiness says it, and it is tried again`, async (t) => {
@@ -352,7 +352,7 @@ test('the app dies with calls inside: they are upstream_reset, others wait for t
     assertProblem(await hanging, 502);
     await receiver.delivered('/inside');
     assert.equal((await receiver.envelope('/inside')).reason, 'upstream_reset');
-    await until('it is gone', () => sidecar.log.some((l) => /ended by a signal/.test(l.msg)));
+    await until('it is gone', () => sidecar.log.some((l) => /terminated by a signal/.test(l.msg)));
     const queued = call('/v4/p/a/later', {
         body: '{}',
         query: { async: 'true', webhookEndpoint: receiver.url('/later') },
@@ -406,7 +406,7 @@ test('stopping: running calls end first, then the app gets SIGTERM, and its chil
     assert.equal((await slow).status, 200);
     assert.equal((await sidecar.exited()).code, 0);
     const order = sidecar.log.map((l) => l.msg);
-    assert.ok(order.indexOf('listeners closed; running calls may end') < order.indexOf('the app is stopped'));
+    assert.ok(order.indexOf('listeners closed; running calls may finish') < order.indexOf('the app is being stopped'));
     for (const p of [pid, child]) assert.equal(isAlive(p), false);
     assert.ok(!sidecar.log.some((l) => /is killed/.test(l.msg)));
 });
@@ -418,7 +418,7 @@ test('HOOKLINE_APP_STOP_TIMEOUT: an app that does not end is killed', async (t) 
     const { pid } = await self();
     await sidecar.stop();
     assert.ok(output(sidecar).includes('SIGTERM is ignored'));
-    assert.ok(sidecar.log.some((l) => /HOOKLINE_APP_STOP_TIMEOUT is over/.test(l.msg)));
+    assert.ok(sidecar.log.some((l) => /HOOKLINE_APP_STOP_TIMEOUT has passed/.test(l.msg)));
     assert.equal(isAlive(pid), false);
 });
 
@@ -440,7 +440,7 @@ test('a second SIGTERM ends everything at once, at any stage', async (t) => {
         );
         sidecar.signal('SIGTERM');
         await until('it stops', () =>
-            sidecar.log.some((l) => l.msg === (stage === 'drain' ? 'listeners closed; running calls may end' : 'the app is stopped')),
+            sidecar.log.some((l) => l.msg === (stage === 'drain' ? 'listeners closed; running calls may finish' : 'the app is being stopped')),
         );
         sidecar.signal('SIGTERM');
         assert.equal((await sidecar.exited()).code, 0, stage);

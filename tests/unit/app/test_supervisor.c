@@ -76,7 +76,7 @@ Test(supervisor, says_by_readiness_what_is_wrong)
 {
     start("[\"no-such-program\"]");
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_BACKOFF);
-    cr_assert(strstr(hl_readiness_why(&readiness), "is not there"));
+    cr_assert(strstr(hl_readiness_why(&readiness), "does not exist"));
     cr_assert_eq(starts(), 0);
     UNTIL(supervisor.backoff.failures >= 2);
 }

@@ -50,7 +50,7 @@ Test(service, is_alive_until_its_store_is_lost)
     cr_assert_str_eq(hl_service_life(&service, &is_alive), "ok");
     cr_assert(is_alive);
     hl_counter_add(&fake_store.gauges.is_lost, 1);
-    cr_assert(strstr(hl_service_life(&service, &is_alive), "cannot be opened anew"));
+    cr_assert(strstr(hl_service_life(&service, &is_alive), "cannot be reopened"));
     cr_assert(!is_alive);
 }
 
