@@ -70,7 +70,7 @@ static int check_json(struct call *c)
     if (value)
         return HL_CLI_OK;
     return hl_cli_usage_error(c->cli,
-        "--json is to be JSON: line %d, column %d: %s; --data takes anything", error.line,
+        "--json must be JSON: line %d, column %d: %s; --data takes anything", error.line,
         error.column, error.text);
 }
 
@@ -121,13 +121,13 @@ static int read_arguments(struct call *c, const char **word, const char *what)
         hl_cli_read_word(c->cli, options + first, HL_ARRAY_LEN(options) - first - last, word, what);
     for (const char **field = c->fields; *field; field++)
         if (!is_field(*field))
-            status = hl_cli_usage_error(
-                c->cli, "--header is a field such as \"X-Run-Priority: high\", not \"%s\"", *field);
+            status = hl_cli_usage_error(c->cli,
+                "--header takes a field such as \"X-Run-Priority: high\", not \"%s\"", *field);
     if (c->method && !is_method(c->method))
         status = hl_cli_usage_error(
-            c->cli, "--method is a method in capitals such as PUT, not \"%s\"", c->method);
+            c->cli, "--method takes a method in capitals such as PUT, not \"%s\"", c->method);
     if (c->json && c->text)
-        return hl_cli_usage_error(c->cli, "--json and --data exclude each other");
+        return hl_cli_usage_error(c->cli, "--json and --data are mutually exclusive");
     return read_body(c, status);
 }
 
@@ -151,8 +151,8 @@ static int find_here(struct call *c)
     const struct hl_config *config = hl_cli_session_config(c->session);
     json_t *project;
     if (!hl_cli_session_has_sidecar(c->session))
-        return hl_cli_fail(c->cli, "no hookline runs here (HOOKLINE_DATA_DIR says where it is; "
-                                   "--url asks another one)");
+        return hl_cli_fail(c->cli,
+            "no hookline is running here (HOOKLINE_DATA_DIR says where; --url asks another one)");
     int status = ask_project(c, "GET", "", NULL, &project);
     if (status == HL_CLI_OK)
         status = ask_project(c, "POST", "/dashboard-sessions",
@@ -211,7 +211,7 @@ static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
     if (c->is_send)
         return keep(c, bytes);
     if (hl_cli_screen_of(c->cli->out).is_terminal && !hl_cli_is_text(&c->check, bytes)) {
-        hl_cli_fail(c->cli, "the answer is no text: send it to a file");
+        hl_cli_fail(c->cli, "the answer is not text: redirect it to a file");
         return false;
     }
     if (bytes.n > 0)
@@ -295,7 +295,7 @@ int hl_cli_call(const struct hl_cli *cli)
     int status = read_arguments(&c, &path, "a path such as /v4/demo/words/run");
     if (path && *path != '/')
         status = hl_cli_usage_error(cli,
-            "\"%s\" is no path such as /v4/demo/words/run; \"runs send\" takes an app's name",
+            "\"%s\" is not a path such as /v4/demo/words/run; \"runs send\" takes an app's name",
             path);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&c.session, cli);
@@ -380,8 +380,8 @@ int hl_cli_runs_send(const struct hl_cli *cli)
     int status = read_arguments(
         &c, &app, "an app's name, such as words, which is that of /v4/demo/words/run");
     if (app && strchr(app, '/'))
-        status =
-            hl_cli_usage_error(cli, "\"%s\" is no app's name; \"call --async\" takes a path", app);
+        status = hl_cli_usage_error(
+            cli, "\"%s\" is not an app's name; \"call --async\" takes a path", app);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&c.session, cli);
     if (status == HL_CLI_OK)

@@ -172,7 +172,7 @@ static void read_all(struct reading *r, const char **words, size_t max_words, si
         else if (*count < max_words)
             words[(*count)++] = arg;
         else if (!r->has_unknown)
-            r->status = hl_cli_usage_error(r->cli, "\"%s\" is one word too many", arg);
+            r->status = hl_cli_usage_error(r->cli, "unexpected argument \"%s\"", arg);
     }
 }
 

@@ -93,7 +93,7 @@ static int refuse(const struct hl_cli *cli)
         snprintf(words, sizeof(words), "%s %s", first, cli->argv[1]);
         return refuse_words(cli, words, false);
     }
-    int n = snprintf(words, sizeof(words), "\"%s\" needs another word:", first);
+    int n = snprintf(words, sizeof(words), "\"%s\" needs a subcommand:", first);
     for (size_t i = 0; i < hl_cli_command_count && n < (int)sizeof(words); i++) {
         const char *there = hl_cli_commands[i].words;
         size_t len = strlen(first);

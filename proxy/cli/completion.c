@@ -302,5 +302,5 @@ int hl_cli_completion(const struct hl_cli *cli)
             return HL_CLI_OK;
         }
     return hl_cli_usage_error(
-        cli, "completion is there for bash, zsh and fish, not for \"%s\"", shell);
+        cli, "completion is available for bash, zsh and fish, not for \"%s\"", shell);
 }

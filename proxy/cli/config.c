@@ -214,7 +214,7 @@ static int say_result(const struct hl_cli *cli, const struct check *c, bool is_r
 {
     hl_cli_print_lines(cli, "", hl_buf_str(&c->problems));
     hl_cli_print_lines(
-        cli, is_running ? "note: a hookline runs here: " : "", hl_buf_str(&c->taken));
+        cli, is_running ? "note: a hookline is running here: " : "", hl_buf_str(&c->taken));
     if (c->problems.n > 0 || (c->taken.n > 0 && !is_running))
         return HL_CLI_USAGE;
     fputs("all settings are valid\n", cli->out);

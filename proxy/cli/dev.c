@@ -43,7 +43,7 @@ static const char *fault_of_url(const char *text)
     if (strchr("/?#:", *host)) /* its end, too */
         return "it has no host";
     struct hl_str begin = {text, (size_t)(host - text) + strcspn(host, "/?#")};
-    return hl_url_parse(begin, &url) ? "its path has bytes that a URL has only as %XX"
+    return hl_url_parse(begin, &url) ? "its path has bytes that a URL must write as %XX"
                                      : "its host or its port cannot be read";
 }
 
@@ -57,14 +57,14 @@ static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_p
     int error = access(path, F_OK) == 0 ? 0 : errno;
     if (error && is_meant_as_url(path))
         return hl_cli_usage_error(
-            cli, "%s is no URL of an app, such as " APP_URL ": %s", path, fault_of_url(path));
+            cli, "%s is not the URL of an app, such as " APP_URL ": %s", path, fault_of_url(path));
     snprintf(url, sizeof(url), "http://%s", path);
     if (error && strchr(path, ':') && hl_url_parse(hl_str_from(url), &parsed))
-        return hl_cli_usage_error(cli, "%s is no file here; did you mean %s?", path, url);
+        return hl_cli_usage_error(cli, "%s is not a file here; did you mean %s?", path, url);
     if (error)
         return hl_cli_fail(cli, "%s: %s; it takes " APPS, path, strerror(error));
     if (suffix && suffix[1] && strcmp(suffix, ".py") != 0)
-        return hl_cli_usage_error(cli, "%s is no Python file; it takes " APPS, path);
+        return hl_cli_usage_error(cli, "%s is not a Python file; it takes " APPS, path);
     return HL_CLI_OK;
 }
 
@@ -77,13 +77,12 @@ static int read_app(const struct hl_cli *cli, const char *const *words, size_t c
     plan->command = command;
     if (count > (command ? 0 : 1))
         return hl_cli_usage_error(cli,
-            "it takes one app, but got \"%s\" too; a command stands behind --, as in "
-            "hookline dev -- npm start",
+            "it takes one app, but got \"%s\" too; a command goes after --, as in hookline dev -- "
+            "npm start",
             words[command ? 0 : 1]);
     if (command)
-        return *command
-                   ? HL_CLI_OK
-                   : hl_cli_usage_error(cli, "-- needs a command behind it, such as npm start");
+        return *command ? HL_CLI_OK
+                        : hl_cli_usage_error(cli, "-- needs a command after it, such as npm start");
     if (count == 0)
         return hl_cli_usage_error(cli, "it needs an app: " APPS);
     if (!hl_url_parse(hl_str_from(words[0]), &url))

@@ -11,7 +11,7 @@
 struct hl_cli;
 
 struct hl_cli_origin {
-    bool is_plain;    /* http: what goes there can be read on its way */
+    bool is_plain;    /* http: what goes there can be read in transit */
     bool is_loopback; /* this machine itself: 127.0.0.0/8, ::1, localhost */
     bool has_user;    /* a name or password */
     bool has_query;   /* or a fragment: it is no address to which a path can be added */

@@ -92,10 +92,10 @@ static void print_commands(const struct hl_cli *cli)
         out);
     for (size_t i = 0; i < cli->command_count; i++)
         print_command(out, &cli->commands[i]);
-    fputs("\nhookline COMMAND --help says more of one, with examples.\n", out);
+    fputs("\nhookline COMMAND --help says more about it, with examples.\n", out);
     hl_cli_print_text(out, 0, 0,
-        "An id of a run, a webhook or an account may be cut short where its beginning is enough; "
-        "of a run the last 8 characters are enough, too.");
+        "The id of a run, a webhook or an account may be shortened to a beginning that is unique; "
+        "for a run its last 8 characters will do as well.");
     hl_cli_print_text(out, 0, 0,
         "A TIME is 2026-11-22T08:00:00Z, 2026-11-22, or a duration from now: 90d, 12h, 30m.");
 }
@@ -103,7 +103,7 @@ static void print_commands(const struct hl_cli *cli)
 int hl_cli_help_short(const struct hl_cli *cli)
 {
     print_commands(cli);
-    fputs("hookline --help shows the settings, too.\n", cli->out);
+    fputs("hookline --help shows the settings as well.\n", cli->out);
     return HL_CLI_OK;
 }
 
@@ -219,8 +219,8 @@ bool hl_cli_help_of(const struct hl_cli *cli)
     for (size_t i = 0; i < cli->command_count; i++)
         if (count_common(&cli->commands[i], given, cli->argv, &is_whole) == most)
             print_command(cli->out, &cli->commands[i]);
-    fprintf(
-        cli->out, "\nhookline %s COMMAND --help says more of one, with examples.\n", cli->argv[0]);
+    fprintf(cli->out, "\nhookline %s COMMAND --help says more about it, with examples.\n",
+        cli->argv[0]);
     return true;
 }
 

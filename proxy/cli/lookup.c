@@ -57,7 +57,7 @@ static int read_typed(
 {
     if (!read_digits(typed, digits))
         return hl_cli_usage_error(cli,
-            "\"%.20s%s\" is no %s's id, nor the beginning of one: those are hex digits, such as "
+            "\"%.20s%s\" is not a %s's id or the beginning of one: those are hex digits, such as "
             "01a201a0-7ddc",
             typed, strlen(typed) > 20 ? "…" : "", things[thing].word);
     return strlen(digits) < LEAST ? refuse_short(cli, thing, typed) : HL_CLI_OK;

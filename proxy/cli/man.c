@@ -91,10 +91,10 @@ int hl_cli_man(const struct hl_cli *cli)
         "hookline \\- a sidecar that gives an app asynchronous, streaming and webhook calls\n"
         ".SH SYNOPSIS\n.B hookline\n[\\fIcommand\\fR]\n.SH DESCRIPTION\n"
         "Without a command it serves. The others ask the hookline that runs on the data directory "
-        "(\\fBHOOKLINE_DATA_DIR\\fR), or one elsewhere (\\fB\\-\\-url\\fR). An id of a run, a "
-        "webhook or an account may be cut short where its beginning is enough; of a run the last 8 "
-        "characters are enough, too. A \\fITIME\\fR is "
-        "2026\\-11\\-22T08:00:00Z, 2026\\-11\\-22, or a duration from now: 90d, 12h, 30m.\n"
+        "(\\fBHOOKLINE_DATA_DIR\\fR), or one elsewhere (\\fB\\-\\-url\\fR). The id of a run, a "
+        "webhook or an account may be shortened to a beginning that is unique; for a run its last "
+        "8 characters will do as well. A \\fITIME\\fR is 2026\\-11\\-22T08:00:00Z, 2026\\-11\\-22, "
+        "or a duration from now: 90d, 12h, 30m.\n"
         ".SH COMMANDS\n",
         out);
     for (size_t i = 0; i < cli->command_count; i++)

@@ -61,7 +61,8 @@ int hl_cli_await(struct hl_cli_session *session, const struct hl_cli *cli, const
         if (is_late)
             status = hl_cli_fail(cli, "the run is still %s", state);
         else if (!hl_cli_session_has_sidecar(session))
-            status = hl_cli_fail(cli, "the run is %s, and no hookline runs here to end it", state);
+            status =
+                hl_cli_fail(cli, "the run is %s, and no hookline is running here to end it", state);
         json_decref(*run);
         *run = NULL;
         if (status != HL_CLI_OK)
@@ -98,7 +99,7 @@ int hl_cli_runs_wait(const struct hl_cli *cli)
     int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &typed);
     if (timeout && !hl_value_parse_duration(hl_str_from(timeout), &limit_ms))
         status = hl_cli_usage_error(
-            cli, "--timeout is a duration such as 90s or 10m, not \"%s\"", timeout);
+            cli, "--timeout takes a duration such as 90s or 10m, not \"%s\"", timeout);
     if (status == HL_CLI_OK)
         status = open_session(cli, typed, &session, id);
     if (status == HL_CLI_OK)
@@ -172,7 +173,7 @@ static bool on_piece(struct hl_cli_sink *sink, struct hl_str bytes)
 static int end_outlet(struct outlet *o, int status)
 {
     if (o->is_no_text)
-        return hl_cli_fail(o->cli, "the response is no text: --output FILE keeps it");
+        return hl_cli_fail(o->cli, "the response is not text: --output FILE saves it");
     if (o->file && status == HL_CLI_OK && o->n == 0 && !has_emptied(o->file))
         o->has_failed = true;
     if (o->file && (o->has_failed || fflush(o->file) != 0))

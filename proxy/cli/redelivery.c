@@ -209,8 +209,8 @@ static int say_refused(const struct job *job)
     if (job->unknown == 0)
         return hl_cli_fail(job->cli, "%zu %s not: pending already", n, are);
     if (job->pending == 0)
-        return hl_cli_fail(job->cli, "%zu %s not: not there any more", n, are);
-    return hl_cli_fail(job->cli, "%zu are not: %zu pending already, %zu not there any more", n,
+        return hl_cli_fail(job->cli, "%zu %s not: no longer there", n, are);
+    return hl_cli_fail(job->cli, "%zu are not: %zu pending already, %zu no longer there", n,
         job->pending, job->unknown);
 }
 
@@ -222,9 +222,9 @@ static int say_left(const struct job *job, int64_t since_ms)
     hl_id_format(&job->behind, id);
     bool has_mark = !hl_id_is_nil(&job->behind);
     if (job->in_doubt > 0)
-        snprintf(doubt, sizeof(doubt), " (of the next %zu it is not known)", job->in_doubt);
+        snprintf(doubt, sizeof(doubt), " (unknown for the next %zu)", job->in_doubt);
     return hl_cli_fail(job->cli,
-        "%s%zu of %zu are left%s; the same command goes on with --since %s%s%.*s",
+        "%s%zu of %zu are left%s; to go on, repeat the command with --since %s%s%.*s",
         is_interrupted ? "interrupted: " : "", job->n - job->at, job->n, doubt, since,
         has_mark ? " --after " : "", has_mark ? HL_ID_TEXT : 0, id);
 }
@@ -362,8 +362,8 @@ static int ask_first(const struct task *t)
     write_where(t, where);
     if (!isatty(STDIN_FILENO))
         return hl_cli_usage_error(t->cli,
-            "%zu deliveries%s would be sent again, and nobody can be asked here: --yes sends them, "
-            "--dry-run shows them",
+            "%zu deliveries%s would be sent again, and there is no terminal to ask on: --yes sends "
+            "them, --dry-run shows them",
             n, where);
     fprintf(t->cli->err, "Send %zu deliveries again", n);
     hl_cli_print(t->cli->err, where);
@@ -430,8 +430,8 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
         status = hl_cli_usage_error(
             cli, "it needs a %s's id, or --since TIME for all dead ones since then", thing);
     if (count == 1 && has_filter)
-        status = hl_cli_usage_error(
-            cli, "it takes either a %s's id, or --since and what else all those are to be", thing);
+        status =
+            hl_cli_usage_error(cli, "it takes either a %s's id, or --since and filters", thing);
     status = hl_cli_wish_check(w, cli, status);
     if (status != HL_CLI_OK)
         return status;

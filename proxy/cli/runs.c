@@ -151,7 +151,7 @@ static int go_on(struct hl_cli_session *session, struct following *f, struct hl_
 int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
 {
     if (!hl_cli_session_has_sidecar(session))
-        return hl_cli_fail(cli, "no hookline runs here: nothing would come");
+        return hl_cli_fail(cli, "no hookline is running here: nothing would arrive");
     struct following *f = calloc(1, sizeof(*f));
     json_t *rows = json_array();
     if (!f || !rows) {
@@ -226,7 +226,7 @@ int hl_cli_runs_list(const struct hl_cli *cli)
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     status = hl_cli_wish_check(&w, cli, status);
     if (goes_on && w.until)
-        status = hl_cli_usage_error(cli, "--follow goes on: --until cannot be given with it");
+        status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)

@@ -56,7 +56,7 @@ static char *read_token(const struct hl_cli *cli, const char *path)
         token = one.n > 0 ? hl_str_dup(one) : NULL;
         if (!token || token[strcspn(token, " \t\r\n")] || strlen(token) != one.n) {
             hl_cli_fail(
-                cli, "%s: it is to hold one token, as `hookline token create` prints it", path);
+                cli, "%s: it must hold one token, as `hookline token create` prints it", path);
             free(token);
             token = NULL;
         }
@@ -98,7 +98,7 @@ static char *project_of_environment(char *const *environ)
 static void warn_of_plain(const struct hl_cli *cli, const struct hl_cli_origin *origin)
 {
     if (origin->is_plain && !origin->is_loopback)
-        fputs("hookline: warning: over http the token can be read on its way\n", cli->err);
+        fputs("hookline: warning: over http the token can be read in transit\n", cli->err);
 }
 
 static int read_origin(const struct hl_cli *cli, const char *url, struct hl_cli_origin *origin)
@@ -106,10 +106,10 @@ static int read_origin(const struct hl_cli *cli, const char *url, struct hl_cli_
     bool is_http = strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
     if (!is_http || !hl_cli_origin_read(url, origin) || (origin->has_query && !origin->has_user))
         return hl_cli_usage_error(
-            cli, "--url is an address such as https://hookline.example:8080, not \"%s\"", url);
+            cli, "--url takes an address such as https://hookline.example:8080, not \"%s\"", url);
     if (origin->has_user)
         return hl_cli_usage_error(
-            cli, "--url has no name and no password in it: a token goes by --token-file");
+            cli, "--url must not contain a name or a password: give a token with --token-file");
     return HL_CLI_OK;
 }
 

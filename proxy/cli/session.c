@@ -65,7 +65,7 @@ const char *hl_cli_session_project(
     if (!asked)
         hl_cli_usage_error(cli, "--project is needed: HOOKLINE_PROJECT_ID is %s",
             !session->has_server ? "not set"
-            : session->config    ? "set neither here nor in the hookline that runs"
+            : session->config    ? "set neither here nor in the running hookline"
             : !session->server.token
                 ? "not set, and there is no token (--token-file FILE) to say it"
                 : "not set, and the token does not say it");
@@ -88,7 +88,7 @@ static int become_owner(const struct hl_cli *cli, const struct hl_config *config
         return HL_CLI_OK; /* connecting says what is wrong */
     if (!exists)
         return hl_cli_fail(cli,
-            "there is no data directory %s: start hookline first, or make it, owned by the user "
+            "there is no data directory %s: start hookline first, or create it, owned by the user "
             "who will run hookline (HOOKLINE_DATA_DIR names it)",
             data_dir);
     if (!is_root || dir.st_uid == 0)
@@ -118,7 +118,7 @@ static int open_store(struct hl_cli_session *session)
     if (session->config->store == HL_STORE_MEMORY)
         return hl_cli_fail(cli,
             "no sidecar answers on %s/" HL_CONTROL_SOCKET
-            ", and with HOOKLINE_STORE=memory nothing is kept beyond one",
+            ", and with HOOKLINE_STORE=memory nothing outlives one",
             session->config->data_dir.p);
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     leave_to_sidecar(session->config);
@@ -148,7 +148,8 @@ static int find_sidecar(struct hl_cli_session *session)
         return open_store(session);
     if (connecting.error == EACCES || connecting.error == EPERM)
         return hl_cli_fail(session->cli,
-            "the data directory %s is another user's: run this as that user, or as root", dir);
+            "the data directory %s belongs to another user: run this as that user, or as root",
+            dir);
     return hl_cli_fail(session->cli, "the control socket in %s cannot be asked: %s", dir,
         hl_cli_fetch_error(&connecting));
 }
@@ -292,7 +293,8 @@ static int ask_store(
     struct hl_target split;
     const char *method = request->method;
     if (!hl_target_split(hl_str_from(request->target), &split))
-        return hl_cli_fail(session->cli, "\"%s\" cannot be asked for", request->target);
+        return hl_cli_fail(
+            session->cli, "\"%s\" is not a path that can be requested", request->target);
     struct store_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
                                                   : *method == 'P' ? HL_METHOD_POST
                                                                    : HL_METHOD_DELETE,
@@ -330,7 +332,7 @@ int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsi
     const struct hl_cli_server *remote = hl_cli_session_remote(session);
     const char *advice = hl_cli_server_advice(remote, target, answered);
     if (advice)
-        return hl_cli_fail(session->cli, "%s wants a token: %s", remote->url, advice);
+        return hl_cli_fail(session->cli, "%s requires a token: %s", remote->url, advice);
     if (detail)
         return hl_cli_fail(session->cli, "%s", detail);
     return hl_cli_fail(session->cli, "the answer was %u", answered);

@@ -42,11 +42,11 @@ static int read_task(struct task *t)
         status = HL_CLI_USAGE;
     if (t->id && !hl_id_parse(hl_str_from(t->id), &t->run_id))
         status = hl_cli_usage_error(cli,
-            "--id is the whole id of a run, the value of the webhook's X-Request-Id, not \"%s\"",
+            "--id takes the whole id of a run, the value of the webhook's X-Request-Id, not \"%s\"",
             t->id);
     if (t->timestamp && !hl_str_to_u64(hl_str_from(t->timestamp), &t->unix_s))
         status = hl_cli_usage_error(
-            cli, "--timestamp is a number: seconds since 1970, not \"%s\"", t->timestamp);
+            cli, "--timestamp takes a number, seconds since 1970, not \"%s\"", t->timestamp);
     return status;
 }
 

@@ -67,7 +67,7 @@ static bool has_postgres(char *const *environ)
 
 static int refuse_store(const struct hl_cli *cli)
 {
-    hl_cli_fail(cli, "it is for HOOKLINE_STORE=postgres; no other store needs it");
+    hl_cli_fail(cli, "this command is for HOOKLINE_STORE=postgres; no other store needs it");
     return HL_CLI_USAGE;
 }
 
@@ -169,7 +169,8 @@ int hl_cli_store_rekey(const struct hl_cli *cli)
     if (hl_pg_rekey(config, &done, why, sizeof(why)) != HL_OK)
         status = hl_cli_fail(cli, "%s", why);
     else
-        fprintf(cli->out, "%llu values are sealed anew; HOOKLINE_PREVIOUS_KEY can go\n",
+        fprintf(cli->out,
+            "%llu values were encrypted again; HOOKLINE_PREVIOUS_KEY can be removed\n",
             (unsigned long long)done.values);
     if (status == HL_CLI_OK && done.unreadable > 0)
         fprintf(cli->err, "hookline: %llu values open with neither key and are left as they were\n",
@@ -307,7 +308,7 @@ static int load(const struct hl_cli *cli, struct hl_config **config)
         return status;
     hl_config_free(*config);
     *config = NULL;
-    hl_cli_fail(cli, "it is for the store of a data directory (HOOKLINE_STORE=sqlite)");
+    hl_cli_fail(cli, "this command is for the store of a data directory (HOOKLINE_STORE=sqlite)");
     return HL_CLI_USAGE;
 }
 
@@ -316,23 +317,23 @@ static int read_rate(const struct hl_cli *cli, const char *text, uint64_t *rate)
     *rate = DEFAULT_RATE;
     if (!text || (hl_value_parse_size(hl_str_from(text), rate) && *rate >= LEAST_RATE))
         return HL_CLI_OK;
-    return hl_cli_usage_error(
-        cli, "--rate takes a size of 64KiB or more: so many bytes in a second");
+    return hl_cli_usage_error(cli, "--rate takes a size of 64KiB or more, the bytes per second");
 }
 
 static int print_backup(const struct hl_cli *cli, const struct hl_config *config, const char *to,
     const struct hl_backed_up *done)
 {
     fprintf(cli->out,
-        "%s: a database of %llu bytes, checked; %llu bodies of %llu bytes, and %llu that were "
+        "%s: a database of %llu bytes, checked; %llu bodies of %llu bytes, and %llu already "
         "there\n",
         to, (unsigned long long)done->database_bytes, (unsigned long long)done->bodies,
         (unsigned long long)done->body_bytes, (unsigned long long)done->kept);
     if (config->key_file.n > 0)
-        fprintf(cli->out, "the key is not in it: keep %.*s, too\n", HL_STR_ARG(config->key_file));
+        fprintf(cli->out, "it does not contain the key: keep %.*s as well\n",
+            HL_STR_ARG(config->key_file));
     if (done->missing == 0)
         return HL_CLI_OK;
-    return hl_cli_fail(cli, "%llu bodies are not in it: their files are missing in the store",
+    return hl_cli_fail(cli, "it lacks %llu bodies, whose files are missing in the store",
         (unsigned long long)done->missing);
 }
 

@@ -48,13 +48,13 @@ static const struct {
     const char *reason, *words;
 } reasons[] = {
     {"app_error", "the app answered with a status of 400 or more"},
-    {"timeout", "the app did not end in time"},
+    {"timeout", "the app did not finish in time"},
     {"upstream_unreachable", "the app could not be reached"},
-    {"upstream_reset", "the app broke off"},
+    {"upstream_reset", "the app broke the connection"},
     {"bad_response", "the app's answer was not valid HTTP"},
     {"interrupted", "hookline was stopped while the run was inside the app"},
-    {"expired", "its time to start was over; the app was not called"},
-    {"response_not_kept", "the app has answered, and the store did not take the answer"},
+    {"expired", "it expired before it could start; the app was not called"},
+    {"response_not_kept", "the app answered, but the store did not accept the answer"},
 };
 
 /* How something is: in its colour, on a terminal. */

@@ -60,7 +60,7 @@ static void show_token(const struct hl_cli *cli, const json_t *account)
         return;
     fputs("\nservice account ", cli->err);
     hl_cli_print(cli->err, hl_cli_member(account, "id", id, sizeof(id)));
-    fputs(", good until ", cli->err);
+    fputs(", valid until ", cli->err);
     hl_cli_print(cli->err, hl_cli_member(account, "expires_at", until, sizeof(until)));
     fputs("; the token is not shown again\n", cli->err);
 }
@@ -98,7 +98,7 @@ static int check_wish(struct wish *wish, const struct hl_cli *cli, int status)
         status = HL_CLI_USAGE;
     if (wish->expires && !hl_cli_read_time(wish->expires, 1, &wish->expires_ms))
         status = hl_cli_usage_error(cli,
-            "--expires is a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
+            "--expires takes a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
             "\"%s\"",
             wish->expires);
     for (size_t i = 0; i < HL_ARRAY_LEN(counts); i++) {
@@ -109,8 +109,7 @@ static int check_wish(struct wish *wish, const struct hl_cli *cli, int status)
     }
     if (rate && !hl_rate_parse(hl_str_from(rate), &parsed))
         status = hl_cli_usage_error(cli,
-            "--rate is so many calls in a second, minute, hour or day, such as 100/m, not \"%s\"",
-            rate);
+            "--rate takes calls per second, minute, hour or day, such as 100/m, not \"%s\"", rate);
     return status;
 }
 

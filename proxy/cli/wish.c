@@ -20,10 +20,11 @@ static int check_search(const struct hl_cli_wish *w, const struct hl_cli *cli, i
     char destination[HL_DESTINATION_MAX];
     if (w->status && !hl_status_range_read(hl_str_from(w->status), &range))
         status = hl_cli_usage_error(
-            cli, "--status is a status (404), a class (5xx) or none, not \"%s\"", w->status);
+            cli, "--status takes a status (404), a class (5xx) or none, not \"%s\"", w->status);
     if (w->destination && hl_destination_write(destination, hl_str_from(w->destination)) == 0)
         status = hl_cli_usage_error(cli,
-            "--destination is scheme, host and port, such as https://example.com:8443, not \"%s\"",
+            "--destination takes scheme, host and port, such as https://example.com:8443, not "
+            "\"%s\"",
             w->destination);
     return status;
 }
@@ -51,14 +52,14 @@ int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int statu
     if (w->limit &&
         (!hl_str_to_u64(hl_str_from(w->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
         status = hl_cli_usage_error(
-            cli, "--limit is a number from 1 to %d, not \"%s\"", LIMIT_MAX, w->limit);
+            cli, "--limit takes a number from 1 to %d, not \"%s\"", LIMIT_MAX, w->limit);
     status = check_search(w, cli, status);
     struct hl_id id;
     if (w->after && !hl_id_parse(hl_str_from(w->after), &id))
         status = hl_cli_usage_error(
-            cli, "--after is a delivery's whole id, as it was said, not \"%s\"", w->after);
+            cli, "--after takes a delivery's whole id, as it was printed, not \"%s\"", w->after);
     if (w->is_async && w->is_sync)
-        status = hl_cli_usage_error(cli, "--async and --sync exclude each other");
+        status = hl_cli_usage_error(cli, "--async and --sync are mutually exclusive");
     w->left = limit;
     return status;
 }

@@ -95,11 +95,10 @@ static void on_child_signal(uv_signal_t *handle, int signum)
 static void say_next(struct dev *d)
 {
     FILE *out = d->plan->out;
-    fprintf(
-        out, "%-8s | it is started again when a file changes below %s", "dev", d->settings.folder);
+    fprintf(out, "%-8s | it is restarted when a file below %s changes", "dev", d->settings.folder);
     if (!d->is_welcome)
-        fprintf(out, "; what to call is said once it listens at port %u", d->settings.app_port);
-    fprintf(out, "; Ctrl-C ends all\n");
+        fprintf(out, "; what to call is printed once it listens on port %u", d->settings.app_port);
+    fprintf(out, "; Ctrl-C ends everything\n");
     fflush(out);
 }
 
@@ -117,7 +116,7 @@ static void say_last(struct dev *d)
     FILE *out = d->plan->out;
     struct hl_str rest = hl_buf_str(&d->app.last);
     if (rest.n > 0)
-        fprintf(out, "%-8s | what it wrote last:\n", "dev");
+        fprintf(out, "%-8s | its last output:\n", "dev");
     for (const char *end; rest.n > 0 && (end = memchr(rest.p, '\n', rest.n)) != NULL;) {
         struct hl_str line = {rest.p, (size_t)(end - rest.p)};
         fprintf(out, "%-8s |   %.*s\n", "dev", HL_STR_ARG(line));
@@ -151,7 +150,7 @@ static void on_change(void *self)
     struct dev *d = self;
     if (d->is_ending)
         return;
-    fprintf(d->plan->out, "%-8s | files have changed: the app is started again\n", "dev");
+    fprintf(d->plan->out, "%-8s | files have changed: the app will be restarted\n", "dev");
     fflush(d->plan->out);
     hl_dev_watch_renew(&d->watch);
     if (!hl_dev_process_runs(&d->app)) {
@@ -168,7 +167,7 @@ static void on_hookline_exit(void *self, int status)
 {
     struct dev *d = self;
     if (!d->is_ending)
-        fprintf(d->plan->err, "hookline dev: the sidecar has ended by itself (status %d)\n",
+        fprintf(d->plan->err, "hookline dev: the sidecar ended unexpectedly (status %d)\n",
             WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     end(d, d->is_ending ? d->status : 1);
 }
@@ -180,8 +179,8 @@ static void on_starting(uv_timer_t *timer)
     bool is_app_up = d->plan->app == HL_DEV_URL || hl_dev_port_answers(d->settings.app_port);
     if (!is_app_up && ++d->looks == PATIENCE && hl_dev_process_runs(&d->app)) {
         fprintf(d->plan->out,
-            "%-8s | the app does not listen at 127.0.0.1:%u yet, the port that the variable PORT "
-            "names; what to call is said once it does\n",
+            "%-8s | the app is not yet listening on 127.0.0.1:%u, the port in the variable PORT; "
+            "what to call is printed once it is\n",
             "dev", d->settings.app_port);
         fflush(d->plan->out);
     }

@@ -93,7 +93,7 @@ static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
             plan, plan->file, "it is a folder: name the file in it that holds the functions");
     folder_of(s->folder);
     if (!find_python(s))
-        return fail(plan, "the Python function host is not there",
+        return fail(plan, "the Python function host is missing",
             "build the target hookline_python, or start the app yourself and give its URL");
     return true;
 }

@@ -13,15 +13,14 @@ static void say_place(const struct hl_dev_plan *plan, const struct hl_dev_settin
 {
     FILE *out = plan->out;
     fprintf(out,
-        "\nhookline is at http://127.0.0.1:%u, without tokens, for this machine alone; the "
+        "\nhookline is at http://127.0.0.1:%u, without tokens, for this machine only; the "
         "dashboard at\n"
-        "http://127.0.0.1:%u, webhooks that have come at http://127.0.0.1:%u" HL_DEV_HOOKS_PATH
-        "\n",
+        "http://127.0.0.1:%u, received webhooks at http://127.0.0.1:%u" HL_DEV_HOOKS_PATH "\n",
         s->port, s->admin_port, s->hooks_port);
     if (plan->app == HL_DEV_URL)
         fprintf(out, "The app is at %s.\n", plan->url);
     else
-        fprintf(out, "The app is started again when a file below %s changes.\n", s->folder);
+        fprintf(out, "The app is restarted when a file below %s changes.\n", s->folder);
     if (s->ignored.n > 0)
         fprintf(out, "Ignored:%.*s (dev has settings of its own)\n",
             HL_STR_ARG(hl_buf_str(&s->ignored)));
@@ -62,7 +61,7 @@ static void say_calls(const struct hl_dev_plan *plan, const struct hl_dev_settin
         plan, s, "In the background, its answer to the webhook receiver", NULL, path, query, body);
     say_call(plan, s, "A stream, event by event, where the app gives one", "text/event-stream",
         stream ? stream->name : "", "", stream ? stream->json : NULL);
-    fprintf(plan->out, "\nCtrl-C ends all of it.\n\n");
+    fprintf(plan->out, "\nCtrl-C ends everything.\n\n");
 }
 
 void hl_dev_welcome(const struct hl_dev_plan *plan, const struct hl_dev_settings *s)

@@ -120,7 +120,7 @@ void hl_acceptance_begin(struct hl_run *run, uint64_t announced)
         refuse(run, HL_REFUSAL_NO_MEMORY);
         return;
     }
-    if (run->accept->idempotency_key.n > 0)
+    if (run->store.accept->idempotency_key.n > 0)
         hl_spool_want_sha256(run->spool); /* for end_fingerprint */
     if (announced)
         hl_spool_expect(run->spool, announced);

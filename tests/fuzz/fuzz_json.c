@@ -4,7 +4,6 @@
  * jansson is narrower (numbers it cannot hold, escaped lone surrogates, \u0000 in a name); the
  * envelope is as long as it promised, is JSON, and gives the body back byte for byte. */
 #include <jansson.h>
-#include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,7 +65,7 @@ static void make_leased(struct hl_leased *l, const char *p, size_t n,
     o->encoding = encodings[hl_body_check_end(check)];
     o->escaped_size = check->escaped;
     o->body = (struct hl_body){.where = HL_BODY_INLINE, .size = n, .bytes = (char *)(uintptr_t)p};
-    mbedtls_sha256_ret((const unsigned char *)p, n, o->body.sha256, 0);
+    hl_digest_sha256((struct hl_str){p, n}, o->body.digest);
     if (type.n <= HL_CONTENT_FIELD_MAX && !memchr(type.p, '\0', type.n) && hl_utf8_is_valid(type))
         memcpy(o->content_type, type.p, type.n);
 }

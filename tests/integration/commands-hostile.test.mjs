@@ -140,9 +140,9 @@ test('however sending many webhooks again ends, it says how many went, why, and 
     const senseless = (response) => response.writeHead(202).end(JSON.stringify({ redelivered: 7, refused: [], left: [] }));
     for (const [answers, sent, left, after, ...patterns] of [
         [[all, all, all], 1200, 0],
-        [[some, all, all], 1195 + 2, 0, null, /3 are not: 1 pending already, 2 not there any more\n/],
+        [[some, all, all], 1195 + 2, 0, null, /3 are not: 1 pending already, 2 no longer there\n/],
         [[all, fail], 500, 700, 499, /broken \\x1b\[2J\n/],
-        [[some, cut], 495, 702, 9, /3 are not/, / \(of the next 500 it is not known\); /],
+        [[some, cut], 495, 702, 9, /3 are not/, / \(unknown for the next 500\); /],
         [[cut], 0, 1200, null, /0 deliveries are sent again/],
         [[all, senseless], 500, 700, 499, /not hookline's/],
         [[all, none], 500, 700, 499, /not hookline's/],
@@ -159,10 +159,10 @@ test('however sending many webhooks again ends, it says how many went, why, and 
     }
 });
 
-test('whether a token can be read on its way is judged by the host, not by how its name begins', { limit: 60_000 }, async (t) => {
+test('whether a token can be read in transit is judged by the host, not by how its name begins', { limit: 60_000 }, async (t) => {
     const file = join(await temporaryDirectory(t), 'token');
     await writeFile(file, 'a.b.c');
-    const warned = async (url) => /can be read on its way/.test((await ask(['runs', 'show', ID, '--token-file', file], url)).stderr);
+    const warned = async (url) => /can be read in transit/.test((await ask(['runs', 'show', ID, '--token-file', file], url)).stderr);
     for (const host of ['localhost.evil.invalid', 'localhostess.invalid', '127.evil.invalid', '127.0.0.1.evil.invalid', '0.0.0.0'])
         assert.ok(await warned(`http://${host}:1`), host);
     for (const host of ['127.0.0.1', '127.1', 'LOCALHOST', '[::1]', '[::ffff:127.0.0.1]', '127.200.1.1']) assert.ok(!(await warned(`http://${host}:1`)), host);

@@ -80,14 +80,14 @@ test('what was mistyped is named with what was meant, and every fault at once', 
     for (const [words, ...patterns] of [
         ['rnus list', /no command "rnus"; did you mean "runs"\?/, /see hookline help/],
         ['runs lsit', /no command "runs lsit"; did you mean "runs list"\?/],
-        ['runs', /needs another word: list, show, result/],
+        ['runs', /needs a subcommand: list, show, result/],
         ['runs list --stat dead --limit x', /did you mean --state\?/, /runs list: --limit is a number/],
         [
             'runs list --state bogus --since xyz --limit 0 --status 6 --reason bad --webhook lost',
             /--state is queued, running, success, failure or cancelled, not "bogus"/,
             /--since is a time .* "xyz" is neither/,
-            /--limit is a number from 1 to 1000000, not "0"/,
-            /--status is a status \(404\), a class \(5xx\) or none, not "6"/,
+            /--limit takes a number from 1 to 1000000, not "0"/,
+            /--status takes a status \(404\), a class \(5xx\) or none, not "6"/,
             /--reason is app_error, .* or response_not_kept, not "bad"/,
             /--webhook is none, pending, delivered or dead, not "lost"/,
         ],
@@ -95,7 +95,7 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         [
             'token create --name n --role boss --expires never --rate lots --max-running 0 --max-priority top',
             /--role is invoke or admin, not "boss"/,
-            /--expires is a duration such as 90d, .*not "never"/,
+            /--expires takes a duration such as 90d, .*not "never"/,
             /--rate is so many calls .* such as 100\/m, not "lots"/,
             /--max-running is a number from 1 to 1000000000, not "0"/,
             /--max-priority is high, normal or low, not "top"/,
@@ -103,23 +103,23 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['token create --name', /--name needs a value/, /--expires TIME is needed/],
         ['deliveries redeliver --state lost', /needs a delivery's id, or --since/, /--state is dead or delivered/],
         ['deliveries redeliver abcd --since 1h', /either a delivery's id, or --since/],
-        ['deliveries list --destination here', /--destination is scheme, host and port, .* not "here"/],
+        ['deliveries list --destination here', /--destination takes scheme, host and port, .* not "here"/],
         ['runs wait --timeout long', /needs a run's id/, /--timeout is a duration .* not "long"/],
         ['call', /call: it needs a path such as/, /see hookline call --help/],
         ['call words', /"words" is no path .*"runs send" takes an app's name/],
         [
             'call words --header x --method get --json {no',
-            /is no path/,
-            /--header is a field such as .*, not "x"/,
+            /is not a path/,
+            /--header takes a field such as .*, not "x"/,
             /--method is a method in capitals .* not "get"/,
-            /--json is to be JSON/,
+            /--json must be JSON/,
         ],
         ['runs send', /runs send: it needs an app's name/, /see hookline runs send --help/],
-        ['runs send /v4/p/a/run', /"\/v4\/p\/a\/run" is no app's name; "call --async" takes a path/],
-        ['runs send a --json 1 --data 1 --method PUT', /no option "--method"/, /--json and --data exclude each other/],
+        ['runs send /v4/p/a/run', /"\/v4\/p\/a\/run" is not an app's name; "call --async" takes a path/],
+        ['runs send a --json 1 --data 1 --method PUT', /no option "--method"/, /--json and --data are mutually exclusive/],
         ['completion tcsh', /bash, zsh and fish, not for "tcsh"/],
         ['completion', /bash, zsh or fish/],
-        ['runs list --url nowhere', /--url is an address/],
+        ['runs list --url nowhere', /--url takes an address/],
         ['runs list --token-file x', /--token-file is for --url/],
     ]) {
         const { code, stdout, stderr } = await run(words.split(' '), { HOOKLINE_AUTH: 'none' });
@@ -204,7 +204,7 @@ test('runs result is the response, beside a sidecar and without one', async (t) 
     };
     await check();
     const shown = await terminal(all.sidecar, 80)(`runs result ${bytes}`);
-    assert.match(shown.text, /is no text: --output FILE/);
+    assert.match(shown.text, /is not text: --output FILE/);
     const nobody = await all.cli(`runs result ${NOBODY} --output ${file}.none`, { code: 1 });
     assert.match(nobody.stderr, /^hookline runs result: /);
     await assert.rejects(readFile(`${file}.none`), { code: 'ENOENT' });
@@ -289,7 +289,7 @@ for (const auth of ['none', 'jwt', 'jwt, and an open admin listener']) {
         assert.match(queued, UUID_V7);
         assert.equal((await all.cli(`runs wait ${queued}`)).stdout, 'success\n');
         const refused = await all.cli(['call', '/v4/p/a/run', '--json', '{no'], { code: 2 });
-        assert.match(refused.stderr, /--json is to be JSON: line 1/);
+        assert.match(refused.stderr, /--json must be JSON: line 1/);
 
         const sent = (await all.cli(['runs', 'send', 'a', '--project', 'p', '--json', body])).stdout.trim();
         assert.match(sent, UUID_V7);
@@ -307,7 +307,7 @@ test('call says when the app’s answer is no good, and needs a sidecar', async 
     assert.equal(stdout, 'tea');
     assert.match(stderr, /the answer was 418, of run [0-9a-f-]{36}/);
     await all.sidecar.stop();
-    assert.match((await all.cli('call /v4/p/a/run', { code: 1 })).stderr, /no hookline runs here/);
+    assert.match((await all.cli('call /v4/p/a/run', { code: 1 })).stderr, /no hookline is running here/);
 });
 
 /** `runs result` whose output nobody reads yet: the most memory that it had when the first of it came, and the rest. */
@@ -382,7 +382,7 @@ test('redeliver sends what a dry run shows, and asks before many', async (t) => 
     assert.equal(await dead(), 12, 'nothing was sent');
     const unasked = await all.cli('deliveries redeliver --project p --since 1h', { code: 2 });
     const place = new URL(all.receiver.url()).origin;
-    const refusal = `12 deliveries to ${place} would be sent again, and nobody can be asked here: --yes`;
+    const refusal = `12 deliveries to ${place} would be sent again, and there is no terminal to ask on: --yes`;
     assert.ok(unasked.stderr.includes(refusal), unasked.stderr);
     const ask = terminal(all.sidecar, 100);
     const no = await ask('deliveries redeliver --project p --since 1h', { input: 'n\n' });
@@ -466,7 +466,7 @@ test('another machine’s hookline is asked with --url and a token', async (t) =
     await make('invoke');
     assert.match((await far('deliveries list', 1)).stderr, /^hookline deliveries list: /);
     await writeFile(file, 'two words');
-    assert.match((await far('runs list', 1)).stderr, /it is to hold one token/);
+    assert.match((await far('runs list', 1)).stderr, /it must hold one token/);
     await rm(file);
     assert.match((await far('runs list', 1)).stderr, /No such file/);
     for (const words of [
@@ -517,7 +517,7 @@ test('runs list --follow prints each run as it comes and as it ends', async (t) 
     await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +- +a +/slow$`, 'm').test(text));
     assert.equal(lines(text).filter((line) => line.includes(first)).length, 1, text);
     await all.sidecar.stop();
-    assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline runs here/);
+    assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline is running here/);
 });
 
 test('runs list --follow fits a terminal of 80 columns', async (t) => {

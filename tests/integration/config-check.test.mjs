@@ -311,7 +311,7 @@ test('a set of keys without one that can be used is warned about', async (t) => 
     const env = await settings(join(home, 'data'), { HOOKLINE_JWT_JWKS_FILE: join(home, 'keys') });
     const { code, lines } = await check(home, env);
     assert.equal(code, 0);
-    assert.match(lines.join('\n'), /HOOKLINE_JWT_JWKS_FILE: there is no key in it/);
+    assert.match(lines.join('\n'), /HOOKLINE_JWT_JWKS_FILE: it has no usable key/);
 });
 
 test('what starts is accepted, and nothing is left of the look', { limit: 120_000 }, async (t) => {
@@ -348,8 +348,8 @@ test('beside a running sidecar, what that one holds is not a fault', async (t) =
         const { code, stdout, stderr } = await run(['config', 'check'], env);
         assert.equal(code, 0, stderr);
         assert.match(stdout, /all settings are valid/);
-        assert.match(stderr, /note: a hookline runs here: .*HOOKLINE_LISTEN/);
-        assert.match(stderr, /note: a hookline runs here: .*HOOKLINE_ADMIN_LISTEN/);
+        assert.match(stderr, /note: a hookline is running here: .*HOOKLINE_LISTEN/);
+        assert.match(stderr, /note: a hookline is running here: .*HOOKLINE_ADMIN_LISTEN/);
         assert.deepEqual((await readdir(sidecar.dataDir)).sort(), before);
         const answer = await call(RUN, { query: { async: 'true' }, body: '{}' });
         assert.equal(answer.status, 202);

@@ -130,7 +130,7 @@ test('a database whose certificate is not verified is warned about at start, by 
             env: { ...POSTGRES, HOOKLINE_POSTGRES_URL: url, ...env },
             wait: '',
         });
-        await sidecar.logged(({ msg }) => msg === 'store: PostgreSQL is not there');
+        await sidecar.logged(({ msg }) => msg === 'store: PostgreSQL cannot be reached');
         await sidecar.stop();
         assert.ok(!sidecar.stderr.includes('hidden'));
         return sidecar.log.filter((line) => /sslmode/.test(line.msg)).map((line) => line.host);

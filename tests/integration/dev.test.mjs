@@ -53,7 +53,7 @@ class Dev {
     }
 
     async webhooks() {
-        const url = /come at (http:\S+)/.exec(this.output)[1];
+        const url = /received webhooks at (http:\S+)/.exec(this.output)[1];
         return (await (await fetch(url)).json()).deliveries;
     }
 
@@ -121,7 +121,7 @@ test('of an app that ends at once its last words, its status and what comes next
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': broken }, said });
     const [, words, next] = /ended with status 7 before it listened\n((?:dev .*\n)*)(dev .*started again.*)\n/.exec(dev.output);
     assert.deepEqual(words.match(/line \d/g), [4, 5, 6, 7, 8].map((n) => `line ${n}`));
-    assert.match(next, /when a file changes below \/.*; what to call is said once it listens at port \d+; Ctrl-C ends all/);
+    assert.match(next, /when a file changes below \/.*; what to call is printed once it listens on port \d+; Ctrl-C ends everything/);
     const good = "require('http').createServer((q, a) => a.end('good')).listen(process.env.PORT, '127.0.0.1');";
     await writeFile(join(dev.folder, 'server.js'), good);
     await dev.said(/^Ctrl-C ends all of it/m);
@@ -185,7 +185,7 @@ test('pages of other origins and other names are refused', { limit: 120_000 }, a
 test('its receiver refuses other names and pages of other origins, knows a call’s own secret for one, and the folder stays as it was', { limit: 120_000 }, async (t) => {
     const files = { 'main.py': `import words\n${MAIN}`, 'words.py': 'HELLO = 1\n' };
     const dev = await startDev(t, ['main.py'], { files });
-    const [, url, port] = /come at (http:\/\/[^:]+:(\d+)\S+)/.exec(dev.output);
+    const [, url, port] = /received webhooks at (http:\/\/[^:]+:(\d+)\S+)/.exec(dev.output);
     const ask = (method, headers) =>
         new Promise((resolve, reject) => {
             const asked = http.request({ port, host: '127.0.0.1', method, path: new URL(url).pathname, headers, agent: false });
@@ -231,14 +231,14 @@ require('http').createServer((q, a) => a.end()).listen(process.env.PORT, '127.0.
 
 for (const [words, what] of [
     [[], /^hookline dev: it needs an app: a Python file/],
-    [['--'], /needs a command behind it/],
+    [['--'], /needs a command after it/],
     [['localhost:3000'], /did you mean http:\/\/localhost:3000\?/],
-    [['http://'], /^hookline dev: http:\/\/ is no URL of an app, such as http:\/\/127\.0\.0\.1:3000: it has no host\n/],
-    [['https://:3000/'], /https:\/\/:3000\/ is no URL .*: it has no host\n/],
-    [['http://localhost:port'], /localhost:port is no URL .*: its host or its port cannot be read\n/],
-    [['http://localhost:3000/a b'], /a b is no URL .*: its path has bytes that a URL has only as %XX\n/],
-    [['ftp://localhost'], /ftp:\/\/localhost is no URL .*: it begins with neither http:\/\/ nor https:\/\/\n/],
-    [['http:/localhost'], /http:\/localhost is no URL .*: it begins with neither/],
+    [['http://'], /^hookline dev: http:\/\/ is not the URL of an app, such as http:\/\/127\.0\.0\.1:3000: it has no host\n/],
+    [['https://:3000/'], /https:\/\/:3000\/ is not the URL .*: it has no host\n/],
+    [['http://localhost:port'], /localhost:port is not the URL .*: its host or its port cannot be read\n/],
+    [['http://localhost:3000/a b'], /a b is not the URL .*: its path has bytes that a URL must write as %XX\n/],
+    [['ftp://localhost'], /ftp:\/\/localhost is not the URL .*: it begins with neither http:\/\/ nor https:\/\/\n/],
+    [['http:/localhost'], /http:\/localhost is not the URL .*: it begins with neither/],
     [['/etc/hosts.conf.js', '--fast', '--fail-hooks', '9'], /no option "--fast"[^]*--fail-hooks takes[^]*hosts\.conf\.js: No such/],
     [['a.py', 'b.py'], /one app, but got "b\.py" too/],
     [['--fail-hooks', 'often', 'a.py'], /--fail-hooks takes statuses/],

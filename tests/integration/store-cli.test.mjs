@@ -237,7 +237,7 @@ test('with another store they say that they are for postgres', async (t) => {
     for (const env of [{}, { HOOKLINE_STORE: 'sqlite' }, { HOOKLINE_STORE: 'memory' }]) {
         for (const word of ['migrate', 'status']) {
             const { stderr } = await command(t, ['store', word], env, 2);
-            assert.equal(stderr, `hookline store ${word}: it is for HOOKLINE_STORE=postgres; no other store needs it\n`);
+            assert.equal(stderr, `hookline store ${word}: this command is for HOOKLINE_STORE=postgres; no other store needs it\n`);
         }
     }
 });

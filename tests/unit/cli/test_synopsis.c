@@ -70,8 +70,8 @@ Test(synopsis, says_of_a_limit_what_it_is_without_one)
 {
     static const struct {
         const char *words, *help;
-    } cases[] = {{"runs list", "at most so many (50)"},
-        {"deliveries destinations", "at most so many (all)"}};
+    } cases[] = {{"runs list", "at most this many (50)"},
+        {"deliveries destinations", "at most this many (all)"}};
     struct hl_cli_synopsis_option option;
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         struct hl_cli_command command = {.words = cases[i].words, .arguments = "[--limit N]"};
