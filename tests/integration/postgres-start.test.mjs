@@ -80,7 +80,7 @@ const WRONG = [
         changed(db, (url) => url.searchParams.set('sslmode', 'no-such'))],
     ['another password', /HOOKLINE_POSTGRES_URL: password authentication failed .*: mend/, ({ db }) =>
         changed(db, (url) => (url.password = 'another-password'))],
-    ['no password', /HOOKLINE_POSTGRES_URL: the server wants a password/, ({ db }) =>
+    ['no password', /HOOKLINE_POSTGRES_URL: the server asks for a password/, ({ db }) =>
         changed(db, (url) => (url.password = ''))],
     ['a server that speaks no TLS', /HOOKLINE_POSTGRES_URL: .*SSL was required: mend sslmode/, ({ db }) =>
         changed(db, (url) => url.searchParams.set('sslmode', 'require'))],
@@ -91,7 +91,7 @@ const WRONG = [
         await db.superuser(`REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC`);
         return role.env;
     }],
-    ['a role that may not make the schema', /it may not make the schema.* store migrate --role test_/, ({ role }) => role.env, 'isEmpty'],
+    ['a role that may not make the schema', /it may not create the schema.* store migrate --role test_/, ({ role }) => role.env, 'isEmpty'],
     ['a role that may not use the schema', /it may not use the schema.* store migrate --role test_/, ({ role }) => role.env],
     ['a role that may only read a table', /may not change the rows of run\b.* store migrate --role test_/, async ({ db, role }) => {
         await run(['store', 'migrate', '--role', role.name], db.env);
@@ -180,7 +180,7 @@ test('a server that is not there is a line of the check', async (t) => {
     const env = await settings(t, db, changed(db, (url) => (url.port = 1)));
     const { code, stderr } = await run(['config', 'check'], env);
     assert.equal(code, 2);
-    assert.match(stderr, /^hookline: HOOKLINE_POSTGRES_URL: .*refused; a replica that starts tries on until it is there\n$/);
+    assert.match(stderr, /^hookline: HOOKLINE_POSTGRES_URL: .*refused; a starting replica keeps trying until it is reachable\n$/);
     assert.equal(findSecret(stderr, env), undefined);
 });
 

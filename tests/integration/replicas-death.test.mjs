@@ -7,8 +7,8 @@ import { fleet } from './lib/replicas.mjs';
 import { RUN } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
-const TAKEN_OVER = /^store: replicas are gone; what they had was taken over/;
-const COUNTED_AS_DEAD = /^store: this replica counted as dead/;
+const TAKEN_OVER = /^store: took over the work of replicas that are gone/;
+const COUNTED_AS_DEAD = /^store: this replica was considered dead/;
 const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
 
 const outcomes = ({ attempts }) => attempts.map(({ outcome }) => outcome);

@@ -91,7 +91,7 @@ test('an accept in doubt is refused and withdrawn, but for what has begun or was
     const gone = async () => (await b.ask('GET', `${RUNS}/${withdrawn.id}`)).status === 404;
     await until('it is withdrawn', gone, WAIT);
     assert.equal(await all.count('~.body'), 0);
-    await e.logged(/refused in doubt/);
+    await e.logged(/whose acceptance was uncertain/);
     assert.equal((await b.show(begun.id)).state, 'running');
     for (const { id } of [told, left]) assert.equal((await b.show(id)).state, 'queued');
     const anew = await b.begin({ headers: free, body: LONG });

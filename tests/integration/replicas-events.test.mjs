@@ -265,7 +265,7 @@ test('behind a pooler replicas poll, and say so once', async (t) => {
     const env = { HOOKLINE_POSTGRES_URL: await pooled(t, database.url) };
     const all = await locked(t, { database, env });
     const account = await all.create();
-    const deaf = ({ msg }) => msg.startsWith('store: no notification comes back');
+    const deaf = ({ msg }) => msg.startsWith('store: no notifications arrive');
     for (const sidecar of [all.near, all.far]) await sidecar.logged(deaf);
     assert.equal((await all.ask(account)).status, 200);
     await database.terminate();
@@ -348,7 +348,7 @@ test('a database that was moved without its sequences is mended when a replica c
     await revoke(good);
     await until('far refuses it', async () => (await ask(good)).status === 401);
     await until('one has said so', () =>
-        [near, far].some(({ log }) => log.find(({ msg }) => msg.includes('numbers of events'))),
+        [near, far].some(({ log }) => log.find(({ msg }) => msg.includes('event numbers'))),
     );
 });
 
@@ -360,5 +360,5 @@ test('a server that does not say which one it is will do', async (t) => {
     assert.equal((await ask(account)).status, 200);
     await revoke(account);
     await until('the other replica refuses it', async () => (await ask(account)).status === 401);
-    await far.logged(({ msg }) => msg === 'store: the server does not say which one it is');
+    await far.logged(({ msg }) => msg === 'store: the server does not identify itself');
 });

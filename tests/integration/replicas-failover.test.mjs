@@ -81,7 +81,7 @@ test('who does not come back after a failover is waited for, and counted', async
     await lost.sidecar.kill();
     await database.lose();
     assert.equal((await left.finished(queued)).state, 'success');
-    await left.logged(/^store: replicas that were there have not come back/);
+    await left.logged(/^store: some earlier replicas have not come back/);
     assert.equal(await left.sidecar.metric('hookline_store_unheard_replicas_total'), 1);
     assert.equal(await left.sidecar.metric('hookline_store_turns_total'), 1);
     assert.equal(await left.sidecar.metric('hookline_store_recalled_runs_total'), 1);
@@ -202,9 +202,9 @@ test('a file of what a replica remembers that is damaged, or cannot be written, 
         assert.equal((await a.finished(await a.begin())).state, 'success');
         assert.equal(a.sidecar.log.filter(({ msg }) => line.test(msg)).length, 1);
     };
-    await restart(() => writeFile(file, 'no database '.repeat(1000)), /what this replica remembered is not used, and begun anew/);
+    await restart(() => writeFile(file, 'no database '.repeat(1000)), /record of what it ran is not usable; a new one is begun/);
     await restart(async () => {
         await rm(file);
         await mkdir(file);
-    }, /remembered in memory only: its file cannot be written/);
+    }, /is in memory only: its file cannot be written/);
 });

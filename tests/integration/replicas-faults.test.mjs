@@ -9,7 +9,7 @@ import { RUN, assertProblem } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 import { wire } from './lib/wire.mjs';
 
-const GONE = /^store: PostgreSQL is gone/;
+const GONE = /^store: the connection to PostgreSQL is lost/;
 
 /** A replica at the end of a cable. */
 async function cabled(t, options) {
@@ -105,7 +105,7 @@ test('a run whose claim is committed long after its connection was lost is calle
     await cable.cut();
     await cable.heal();
     const [{ now }] = await all.rows('SELECT now()::text');
-    await a.logged(/^store: PostgreSQL is there again/);
+    await a.logged(/^store: connected to PostgreSQL again/);
     await until('it is among the others', () => all.count('~.node WHERE beat_at > $1::timestamptz', [now]));
     await release();
     const { state, attempts } = await a.finished(second);
@@ -131,7 +131,7 @@ test('a claim that the server begins when its replica has connected anew finds n
         const { state, attempts } = await a.finished(id);
         assert.deepEqual([state, attempts, all.calls(id)], ['success', 1, 1]);
     }
-    assert.ok(!a.sidecar.log.some(({ msg }) => /was said to have/.test(msg)), 'it was fenced, not found');
+    assert.ok(!a.sidecar.log.some(({ msg }) => /gave back work/.test(msg)), 'it was fenced, not found');
 });
 
 test('what was never sent to a server that says nothing is refused while its connection still looks up', async (t) => {

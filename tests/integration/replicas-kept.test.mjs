@@ -39,7 +39,7 @@ async function running(t) {
     const inside = (n) => until(`${n} are inside`, async () => (await a.sidecar.metric('hookline_runs_in_flight')) === n);
     await inside(CALLS);
     await server.stop();
-    await a.logged(/^store: PostgreSQL is gone/);
+    await a.logged(/^store: the connection to PostgreSQL is lost/);
     return { server, end, all, a, ids, inside };
 }
 

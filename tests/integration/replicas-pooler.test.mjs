@@ -92,7 +92,7 @@ test('a pooler that passes on the number of the server’s process is noticed, a
     const all = await fleet(t, { database, env: POOLED });
     for (const name of ['one', 'two']) {
         const replica = await all.add(name, { url: await disguised(t, url, pid) });
-        await replica.logged(/^store: a pooler is in between/);
+        await replica.logged(/^store: connected through a pooler/);
         await until('its connections are made anew', () => replica.begin().catch(() => null));
     }
     await work({ all, database });

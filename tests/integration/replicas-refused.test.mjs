@@ -111,7 +111,7 @@ test('a queued run whose body may not be read for a while begins soon after it m
     await change(`GRANT ALL ON ~.body TO ${all.database.role}`);
     await change(`REVOKE SELECT ON ~.body FROM ${all.database.role}`);
     doors.open();
-    await a.logged(/request cannot be read; put off/);
+    await a.logged(/request cannot be read; postponed/);
     await change(`GRANT SELECT ON ~.body TO ${all.database.role}`);
     await a.finished(first);
     const { state, attempts } = await a.finished(long);

@@ -27,7 +27,7 @@ const rekey = (all, env, options) => run(['store', 'rekey'], { ...all.database.e
 async function rekeyed(all, env) {
     const { code, stdout, stderr } = await rekey(all, env);
     assert.deepEqual([code, stderr], [0, '']);
-    const [, n] = /^(\d+) values are sealed anew; HOOKLINE_PREVIOUS_KEY can go\n$/.exec(stdout);
+    const [, n] = /^(\d+) values were encrypted again; HOOKLINE_PREVIOUS_KEY can be removed\n$/.exec(stdout);
     return Number(n);
 }
 
@@ -158,7 +158,7 @@ test('sealing anew says in one line what it lacks, and changes nothing', async (
     const database = await postgres(t);
     const all = { database };
     assert.match(await refused(all, {}), /HOOKLINE_PREVIOUS_KEY: not set/);
-    assert.match(await refused(all, { HOOKLINE_PREVIOUS_KEY: newKey() }), /there is no schema/);
+    assert.match(await refused(all, { HOOKLINE_PREVIOUS_KEY: newKey() }), /does not exist in this version/);
     const embedded = await run(['store', 'rekey'], {});
     assert.deepEqual([embedded.code, embedded.stdout], [2, '']);
     assert.match(embedded.stderr, /store rekey: it is for HOOKLINE_STORE=postgres/);

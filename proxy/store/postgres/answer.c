@@ -93,7 +93,7 @@ static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     } else if (fate == HL_PG_LOST) {
         hl_list_push_back(&a->store->questions, &a->node);
     } else {
-        HL_LOG(WARN, "store: PostgreSQL refused a question", HL_LOG_TEXT("why", flight->message),
+        HL_LOG(WARN, "store: PostgreSQL refused a query", HL_LOG_TEXT("why", flight->message),
             HL_LOG_TEXT("sqlstate", flight->sqlstate));
         finish(a, HL_ERR_UNAVAILABLE);
     }

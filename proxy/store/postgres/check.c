@@ -72,7 +72,7 @@ static enum hl_err check_rights(
         return miss(s, "it may not use the schema", why, why_len);
     if (!standing->has_tables && !standing->may_make)
         return miss(s,
-            standing->has_schema ? "it may not make tables" : "it may not make the schema", why,
+            standing->has_schema ? "it may not create tables" : "it may not create the schema", why,
             why_len);
     return *standing->locked ? miss(s, text, why, why_len) : HL_OK;
 }
@@ -81,8 +81,8 @@ static enum hl_err check_rights(
 static enum hl_err refuse_guest(const struct hl_pg_session *s, char *why, size_t why_len)
 {
     snprintf(why, why_len,
-        "HOOKLINE_POSTGRES_SCHEMA: there is no schema %s of this version yet: start hookline with "
-        "this database, or run hookline store migrate",
+        "HOOKLINE_POSTGRES_SCHEMA: the schema %s does not exist in this version yet: start "
+        "hookline with this database, or run hookline store migrate",
         s->settings->schema);
     return HL_ERR_INVALID;
 }
@@ -100,7 +100,7 @@ static enum hl_err check_version(struct hl_pg_session *s, const struct standing 
         return refuse_guest(s, why, why_len);
     return standing->is_owner
                ? HL_OK
-               : miss(s, "the schema is of an older version and not its own", why, why_len);
+               : miss(s, "the schema has an older version and another owner", why, why_len);
 }
 
 static enum hl_err look(
@@ -165,5 +165,5 @@ enum hl_err hl_pg_check(const struct hl_config *config, struct hl_buf *problems)
     if (err == HL_OK || err == HL_ERR_NOMEM)
         return err;
     return hl_buf_printf(problems, "%s%s\n", why,
-        err == HL_ERR_UNAVAILABLE ? "; a replica that starts tries on until it is there" : "");
+        err == HL_ERR_UNAVAILABLE ? "; a starting replica keeps trying until it is reachable" : "");
 }

@@ -75,14 +75,14 @@ static const char *advise(const char *state)
     static const struct {
         const char *begins, *advice;
     } known[] = {
-        {"28", "mend the user or the password in it, or let this user in (pg_hba.conf)"},
-        {"3D", "make that database, or name another in it"},
+        {"28", "correct the user or the password in it, or allow this user (pg_hba.conf)"},
+        {"3D", "create that database, or name another in it"},
         {"42501", "grant this user CONNECT on the database"},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(known); i++)
         if (strncmp(state, known[i].begins, strlen(known[i].begins)) == 0)
             return known[i].advice;
-    return "mend it, or the server's settings";
+    return "correct it, or the server's settings";
 }
 
 static enum hl_err explain_refusal(
@@ -122,8 +122,8 @@ static enum hl_err explain_connect(struct hl_pg_session *s, char *why, size_t wh
         return explain_refusal(state, refusal, why, why_len);
     if (PQconnectionNeedsPassword(s->conn)) {
         snprintf(why, why_len,
-            "HOOKLINE_POSTGRES_URL: the server wants a password, and none is in it: add it, or a "
-            "passfile");
+            "HOOKLINE_POSTGRES_URL: the server asks for a password, and none is given: add one, or "
+            "a passfile");
         return HL_ERR_INVALID;
     }
     if (!was_sent) {
@@ -139,7 +139,8 @@ static enum hl_err explain_connect(struct hl_pg_session *s, char *why, size_t wh
         return HL_ERR_UNAVAILABLE;
     }
     snprintf(why, why_len,
-        "HOOKLINE_POSTGRES_URL: %s: mend sslmode or sslrootcert in it, or the server's certificate",
+        "HOOKLINE_POSTGRES_URL: %s: correct sslmode or sslrootcert in it, or the server's "
+        "certificate",
         line);
     return HL_ERR_INVALID;
 }

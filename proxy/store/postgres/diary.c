@@ -181,7 +181,7 @@ static const char *read_line(struct reading *r, uint64_t n, struct hl_str sealed
         r->has_origin = write_origin(r->diary, &origin) == HL_OK &&
                         hl_str_eq(hl_buf_str(&plain), hl_buf_str(&origin));
     else if (r->has_origin && !r->read(r->self, hl_buf_str(&plain)))
-        why = "it is not understood";
+        why = "its format is unknown";
     if (!why && !r->has_origin)
         why = "it is a copy, or of another schema or version";
     hl_buf_fini(&plain);
@@ -220,7 +220,7 @@ static bool is_whole(sqlite3 *db)
 static const char *read_file(struct reading *r, const struct stat *st)
 {
     if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > FILE_MAX)
-        return "it is no such file";
+        return "it is not such a file";
     if (!open_file(r->diary))
         return r->diary->why;
     return is_whole(r->diary->db) ? read_lines(r) : "it is damaged";
@@ -236,7 +236,7 @@ bool hl_pg_diary_read(
     const char *why = read_file(&r, &st);
     if (!why)
         return true;
-    HL_LOG(WARN, "store: what this replica remembered is not used, and begun anew",
+    HL_LOG(WARN, "store: this replica's record of what it ran is not usable; a new one is begun",
         HL_LOG_TEXT("file", d->path), HL_LOG_TEXT("why", why));
     remove_file(d);
     d->why[0] = '\0';
@@ -325,8 +325,8 @@ static void rest(struct hl_pg_diary *d, const char *why)
 {
     if (!d->is_rest_said)
         HL_LOG(WARN,
-            "store: what this replica has begun and ended is remembered in memory only: its file "
-            "cannot be written",
+            "store: this replica's record of what it ran is in memory only: its file cannot be "
+            "written",
             HL_LOG_TEXT("file", d->path), HL_LOG_TEXT("why", why));
     d->is_rest_said = true;
     d->standing = RESTING;
@@ -342,8 +342,7 @@ static void on_written(uv_work_t *work, int status)
     if (status != 0 || d->why[0]) {
         rest(d, d->why[0] ? d->why : uv_strerror(status));
     } else if (d->is_rest_said && d->standing == WRITING) {
-        HL_LOG(
-            INFO, "store: what this replica has begun and ended is remembered in its file again");
+        HL_LOG(INFO, "store: this replica's record of what it ran is in its file again");
         d->is_rest_said = false;
     }
     if (d->is_closing)
@@ -408,7 +407,7 @@ static bool push(struct hl_pg_diary *d, struct line line)
     }
     size_t bytes = b->bytes + sizeof(line) + line.bytes.n;
     if (d->standing == WRITING && (b->n == b->cap || bytes > WAITING_MAX)) {
-        rest(d, "more waits for its disk than there is room for");
+        rest(d, "more is waiting for its disk than there is room for");
         d->is_stale = true;
     }
     if (d->standing != WRITING) {

@@ -49,7 +49,7 @@ void hl_pg_doubt_settle(struct hl_pg_store *s, const PGresult *result)
     if (!result || n == 0)
         return;
     struct hl_pg_row row = {.result = result};
-    HL_LOG(WARN, "store: runs that were refused in doubt were looked for",
+    HL_LOG(WARN, "store: withdrew runs whose acceptance was uncertain",
         HL_LOG_INT("withdrawn", hl_pg_int(&row)), HL_LOG_INT("refused", n));
     d->n -= n;
     memmove(d->ids, d->ids + n, d->n * sizeof(d->ids[0]));

@@ -22,8 +22,7 @@ static void note_expired(struct hl_pg_store *s, uint64_t n)
 {
     if (n == 0)
         return;
-    HL_LOG(INFO, "store: queued runs have expired: their time to start was over",
-        HL_LOG_INT("runs", n));
+    HL_LOG(INFO, "store: queued runs expired before they could start", HL_LOG_INT("runs", n));
     hl_counter_add(&s->gauges.expired_runs, n);
     s->leases_more = true;
     hl_pg_watch_hurry(s);

@@ -34,8 +34,8 @@ static void put_off(
     if (why == HL_ERR_NOMEM || why == HL_ERR_EXHAUSTED)
         return;
     HL_LOG(ERROR,
-        query == HL_PG_DO_RUN_PUT_OFF ? "store: a queued run's request cannot be read; put off"
-                                      : "store: a webhook's records cannot be read; put off",
+        query == HL_PG_DO_RUN_PUT_OFF ? "store: a queued run's request cannot be read; postponed"
+                                      : "store: a webhook's records cannot be read; postponed",
         HL_LOG_ID(query == HL_PG_DO_RUN_PUT_OFF ? "run_id" : "delivery_id", id),
         HL_LOG_TEXT("why", hl_err_text(why)));
     struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);

@@ -110,7 +110,7 @@ static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
     if (!err && is_due)
         err = spill(s, &f->outcome.body);
     if (err) {
-        HL_LOG(WARN, "store: PostgreSQL takes nothing, and a response is not kept",
+        HL_LOG(WARN, "store: PostgreSQL accepts no writes; a response is not kept",
             HL_LOG_ID("run_id", &f->run_id), HL_LOG_TEXT("error", hl_err_text(err)),
             HL_LOG_INT("bytes", f->outcome.body.size));
         drop(s, f);

@@ -129,7 +129,7 @@ static void go_down(struct hl_pg_link *l, const char *why)
     l->broken = NULL;
     l->down_ms = hl_clock_mono_ms();
     if (!l->is_closing)
-        HL_LOG(WARN, "store: PostgreSQL is gone", HL_LOG_TEXT("why", why));
+        HL_LOG(WARN, "store: the connection to PostgreSQL is lost", HL_LOG_TEXT("why", why));
     l->is_said = true;
     while (!hl_list_is_empty(&l->flights))
         end_flight(HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node), HL_PG_LOST);
@@ -147,7 +147,7 @@ static void go_up(struct hl_pg_link *l, PGconn *conn)
         return;
     }
     if (l->is_said)
-        HL_LOG(INFO, "store: PostgreSQL is there again",
+        HL_LOG(INFO, "store: connected to PostgreSQL again",
             HL_LOG_INT("ms", l->down_ms ? hl_clock_mono_ms() - l->down_ms : 0));
     l->is_said = false;
     l->down_ms = 0;
@@ -172,7 +172,7 @@ static void on_connected(uv_async_t *async)
     if (l->on_failure && !l->on_failure(l->self, err, why))
         return;
     if (!l->is_said)
-        HL_LOG(WARN, "store: PostgreSQL is not there", HL_LOG_TEXT("why", why));
+        HL_LOG(WARN, "store: PostgreSQL cannot be reached", HL_LOG_TEXT("why", why));
     l->is_said = true;
     try_later(l);
 }
@@ -394,7 +394,7 @@ static void take_result(struct hl_pg_link *l, PGresult *result)
     }
     if (is_local(status, result)) {
         PQclear(result);
-        go_down(l, "an answer of the server could not be kept: out of memory");
+        go_down(l, "an answer from the server could not be stored: out of memory");
         return;
     }
     if (status == PGRES_FATAL_ERROR)

@@ -91,8 +91,8 @@ static bool is_other_database(struct hl_pg_store *s, struct hl_str name, int64_t
     bool is_behind = beat_ms >= 0 && beat_ms < era->beat_ms;
     if (is_renamed || is_behind) {
         HL_LOG(WARN,
-            "store: this is another database, or an earlier state of it: what was committed last "
-            "may be missing; all is read anew",
+            "store: this is another database, or an earlier state of it: the latest commits may be "
+            "missing; everything is read again",
             HL_LOG_TEXT("was", era->name), HL_LOG_STR("is", name),
             HL_LOG_INT("beats_missing_ms", is_behind && beat_ms > 0 ? era->beat_ms - beat_ms : 0));
         s->outbox.begins_anew = s->outbox.overrules = true;
@@ -126,8 +126,8 @@ static void on_looked(struct hl_pg_store *s, const PGresult *result)
     int64_t beat_ms = hl_pg_int(&row), dropped = hl_pg_int(&row), now_ms = hl_pg_int(&row);
     if (dropped > 0)
         HL_LOG(WARN,
-            "store: numbers of events would have been given once more, as in a database that was "
-            "moved without its sequences: what had them was dropped",
+            "store: event numbers would have been assigned twice, as in a database that was moved "
+            "without its sequences: the events that had them were dropped",
             HL_LOG_INT("events", dropped));
     /* An earlier process that has left in order has no row, nor one that is long dead. */
     bool is_known = beat_ms > 0 || hl_id_eq(&s->recall.self.id, &m->id);
@@ -222,7 +222,9 @@ static void on_strays(struct hl_pg_store *s, const PGresult *result)
     int64_t n = result ? hl_pg_int(&row) : 0;
     if (n == 0)
         return;
-    HL_LOG(WARN, "store: what this replica was said to have, and had not, was given back",
+    HL_LOG(WARN,
+        "store: gave back work that the database had assigned to this replica but that it did not "
+        "have",
         HL_LOG_INT("n", n));
     s->claims_more = s->leases_more = true;
     hl_pg_notify_work(s);
@@ -280,7 +282,7 @@ bool hl_pg_member_leave(struct hl_pg_store *s)
 static void start_over(struct hl_pg_store *s)
 {
     HL_LOG(WARN,
-        "store: this replica counted as dead: its runs were ended, its deliveries go on "
+        "store: this replica was considered dead: its runs were ended, its deliveries continue "
         "elsewhere",
         HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->member.id = hl_id_next(&s->ids, hl_clock_wall_ms());
@@ -303,9 +305,8 @@ static void judge_clock(struct hl_pg_store *s)
     bool is_wrong = offset_ms >= CLOCK_WRONG_MS || offset_ms <= -CLOCK_WRONG_MS;
     if (is_wrong && !s->member.is_clock_wrong)
         HL_LOG(WARN,
-            "store: the clock of this machine is wrong, or the database's: it counts for ids, "
-            "tokens "
-            "and times of records; the log and TLS go by the machine's",
+            "store: the clock of this machine or of the database is wrong: ids, tokens and times "
+            "of records use the database's, the log and TLS the machine's",
             HL_LOG_INT("database_ahead_seconds", offset_ms / 1000));
     s->member.is_clock_wrong = is_wrong;
 }
@@ -408,7 +409,7 @@ static void on_buried(struct hl_pg_store *s, const PGresult *result)
         bury_stream(s);
     if (nodes == 0)
         return;
-    HL_LOG(WARN, "store: replicas are gone; what they had was taken over",
+    HL_LOG(WARN, "store: took over the work of replicas that are gone",
         HL_LOG_INT("replicas", nodes), HL_LOG_INT("interrupted_runs", ended),
         HL_LOG_INT("queued_runs", back), HL_LOG_INT("deliveries", deliveries));
     s->claims_more = s->leases_more = true;

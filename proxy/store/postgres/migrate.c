@@ -57,8 +57,8 @@ static enum hl_err find_role(struct hl_pg_session *s, const char *role, char *wh
     PQclear(result);
     if (is_there)
         return HL_OK;
-    snprintf(
-        why, why_len, "--role: there is no role \"%s\": make it first (CREATE ROLE … LOGIN)", role);
+    snprintf(why, why_len, "--role: there is no role \"%s\": create it first (CREATE ROLE … LOGIN)",
+        role);
     return HL_ERR_NOT_FOUND;
 }
 

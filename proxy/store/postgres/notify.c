@@ -97,9 +97,8 @@ static void end_trial(struct hl_pg_notify *n)
     n->trial_ms = n->probe_ms = 0;
     n->is_deaf = true;
     if (!n->is_deafness_said)
-        HL_LOG(WARN,
-            "store: no notification comes back from PostgreSQL, as behind a pooler: work of "
-            "other replicas is polled for");
+        HL_LOG(WARN, "store: no notifications arrive from PostgreSQL, as behind a pooler: polling "
+                     "for the work of other replicas");
     n->is_deafness_said = true;
 }
 

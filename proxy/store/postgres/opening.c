@@ -36,7 +36,7 @@ static enum hl_err know_server(struct hl_pg_store *s, struct hl_pg_session *sess
     s->settings.is_nameless = err && session->sqlstate[0];
     if (!s->settings.is_nameless)
         return HL_OK;
-    HL_LOG(INFO, "store: the server does not say which one it is",
+    HL_LOG(INFO, "store: the server does not identify itself",
         HL_LOG_TEXT("sqlstate", session->sqlstate));
     hl_pg_texts_fini(&s->texts);
     return hl_pg_texts_init(&s->texts, &s->settings);

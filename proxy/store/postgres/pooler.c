@@ -10,14 +10,14 @@
 static void renew(struct hl_pg_link *link)
 {
     if (hl_pg_link_is_up(link) && !hl_pg_is_pooled(link->conn))
-        hl_pg_link_renew(link, "it leads through a pooler, which was not known");
+        hl_pg_link_renew(link, "it turned out to lead through a pooler");
 }
 
 static void note(struct hl_pg_store *s)
 {
     if (atomic_exchange(&s->settings.is_pooled, true))
         return;
-    HL_LOG(INFO, "store: a pooler is in between: each transaction says what it relies on");
+    HL_LOG(INFO, "store: connected through a pooler: each transaction sets what it relies on");
     renew(&s->writer);
     renew(&s->reader);
     renew(&s->listener);

@@ -98,7 +98,7 @@ static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
 
 static void say_told(const struct hl_pg_recall *r)
 {
-    HL_LOG(WARN, "store: this database was told what became of runs and webhooks here",
+    HL_LOG(WARN, "store: told this database what became of this replica's runs and webhooks",
         HL_LOG_INT("ended_runs", r->ended), HL_LOG_INT("running_runs", r->running),
         HL_LOG_INT("cut_runs", r->cut), HL_LOG_INT("lost_runs", r->lost),
         HL_LOG_INT("runs_elsewhere", r->elsewhere));
@@ -304,8 +304,8 @@ static void open_up(struct hl_pg_store *s, uint64_t unheard)
     if (unheard == 0)
         return;
     HL_LOG(WARN,
-        "store: replicas that were there have not come back: what they had begun or ended since "
-        "the state that this database has may run again",
+        "store: some earlier replicas have not come back: what they began or ended after the state "
+        "of this database may run again",
         HL_LOG_INT("replicas", unheard));
     hl_counter_add(&s->gauges.unheard_replicas, unheard);
 }

@@ -160,7 +160,7 @@ void hl_pg_refusal_pass(struct hl_pg_store *s, struct hl_pg_op *op)
         s->refusals.n_closed--;
     }
     if (s->refusals.is_said && s->refusals.n_closed == 0)
-        HL_LOG(INFO, "store: PostgreSQL takes what it had refused");
+        HL_LOG(INFO, "store: PostgreSQL accepts what it had refused");
     if (s->refusals.n_closed == 0)
         s->refusals.is_said = false;
 }

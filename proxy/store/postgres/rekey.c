@@ -283,8 +283,8 @@ static enum hl_err look_for_others(struct rekey *r)
         struct hl_pg_row row = {.result = result};
         struct hl_str name = hl_pg_str(&row);
         snprintf(r->why, r->why_len,
-            "HOOKLINE_KEY: the replica %.*s still seals with another key: start it with this one, "
-            "and that one as HOOKLINE_PREVIOUS_KEY, then run this again",
+            "HOOKLINE_KEY: the replica %.*s still encrypts with another key: start it with this "
+            "one, and that one as HOOKLINE_PREVIOUS_KEY, then run this again",
             HL_STR_ARG(name));
         err = HL_ERR_CONFLICT;
     }
@@ -309,8 +309,8 @@ static enum hl_err open_keys(struct rekey *r, const struct hl_config *config)
     enum hl_err err = hl_shared_keys_open(&r->keys, config, r->why, r->why_len);
     if (!err && !r->keys.has_previous) {
         snprintf(r->why, r->why_len,
-            "HOOKLINE_PREVIOUS_KEY: not set: set it to the key that values are sealed with until "
-            "now, and HOOKLINE_KEY to the new one");
+            "HOOKLINE_PREVIOUS_KEY: not set: set it to the key that values have been encrypted "
+            "with so far, and HOOKLINE_KEY to the new one");
         err = HL_ERR_INVALID;
     }
     if (!err)

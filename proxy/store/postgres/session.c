@@ -101,9 +101,8 @@ void hl_pg_session_miss_right(
 {
     const char *role = PQuser(s->conn);
     snprintf(why, why_len,
-        "HOOKLINE_POSTGRES_URL: the role %s lacks a right (%s): let one who may make the schema "
-        "run "
-        "hookline store migrate --role %s",
+        "HOOKLINE_POSTGRES_URL: the role %s lacks a privilege (%s): have a role that may create "
+        "the schema run hookline store migrate --role %s",
         role, text, role);
 }
 

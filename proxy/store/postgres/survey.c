@@ -66,8 +66,8 @@ static void on_measure(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.oldest_xmin_ms, age_ms);
     if (hl_pg_horizon_says(&s->survey.horizon, age_ms, now_ms))
         HL_LOG(WARN,
-            "store: somebody keeps an old snapshot of the database open (a report, pg_dump, a "
-            "forgotten transaction): dead rows of the queue cannot go, and it becomes slow",
+            "store: an old snapshot of the database is held open (a report, pg_dump, a forgotten "
+            "transaction): dead rows of the queue cannot be removed, and it slows down",
             HL_LOG_INT("seconds", age_ms / 1000));
 }
 

@@ -290,7 +290,7 @@ static void on_partitioned(struct hl_pg_store *s, const PGresult *result)
     else
         s->upkeep.lacks_partition = hl_pg_int(&row) > 0;
     if (!s->upkeep.lacks_partition)
-        HL_LOG(WARN, "store: partitions were made for the time that the database's clock has");
+        HL_LOG(WARN, "store: created partitions for the current time of the database");
 }
 
 /* The upkeep makes them days ahead; the server's clock may have gone further. */
@@ -326,7 +326,7 @@ static void on_done(uv_async_t *async)
     PQfinish(conn);
     if (!err)
         return;
-    HL_LOG(WARN, "store: the upkeep of the tables stopped short", HL_LOG_TEXT("why", why));
+    HL_LOG(WARN, "store: the upkeep of the tables was interrupted", HL_LOG_TEXT("why", why));
     s->upkeep.due_ms = hl_clock_mono_ms() + AGAIN_MS;
 }
 
