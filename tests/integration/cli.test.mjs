@@ -362,11 +362,11 @@ test('wrong arguments are refused with a line that says what is needed', async (
     const directory = await temporaryDirectory(t);
     const env = { HOOKLINE_DATA_DIR: directory, HOOKLINE_AUTH: 'none' };
     for (const [words, pattern] of [
-        ['runs', /"runs" needs another word/],
+        ['runs', /"runs" needs a subcommand/],
         ['runs show', /needs a run's id/],
         ['runs show 01', /"01" is too short: at least the first 4 characters of a run's id are needed, or the last 8/],
         ['deliveries show 01', /"01" is too short: at least the first 4 characters of a delivery's id are needed$/m],
-        ['runs show last', /"last" is no run's id, nor the beginning of one/],
+        ['runs show last', /"last" is not a run's id or the beginning of one/],
         ['runs show abcd b', /unexpected argument "b"/],
         ['runs list --nonsense', /no option "--nonsense"/],
         ['runs list --project', /--project needs a value/],
@@ -383,7 +383,7 @@ test('wrong arguments are refused with a line that says what is needed', async (
         ['deliveries redeliver --since 1h --until 1d --dry-run', /--until 1d is not after --since 1h/],
         ['runs list --limit 0', /--limit takes a number from 1 to 1000000, not "0"/],
         ['runs redeliver', /a run's id, or --since/],
-        ['token create --name ci', /--expires TIME is needed: when the token ends/],
+        ['token create --name ci', /--expires TIME is needed: when the token expires/],
         ['token create --name ci --expires soon', /--expires takes a duration such as 90d/],
         ['token revoke', /needs a service account's id.*not the token/],
         ['token revoke eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ', /"eyJhbGciOiJFUzI1NiIs…" is no service account's id/],

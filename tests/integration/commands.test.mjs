@@ -81,7 +81,7 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['rnus list', /no command "rnus"; did you mean "runs"\?/, /see hookline help/],
         ['runs lsit', /no command "runs lsit"; did you mean "runs list"\?/],
         ['runs', /needs a subcommand: list, show, result/],
-        ['runs list --stat dead --limit x', /did you mean --state\?/, /runs list: --limit is a number/],
+        ['runs list --stat dead --limit x', /did you mean --state\?/, /runs list: --limit takes a number/],
         [
             'runs list --state bogus --since xyz --limit 0 --status 6 --reason bad --webhook lost',
             /--state is queued, running, success, failure or cancelled, not "bogus"/,
@@ -91,12 +91,12 @@ test('what was mistyped is named with what was meant, and every fault at once', 
             /--reason is app_error, .* or response_not_kept, not "bad"/,
             /--webhook is none, pending, delivered or dead, not "lost"/,
         ],
-        ['token create --expires soon', /token create: --name NAME is needed/, /token create: --expires is a duration/],
+        ['token create --expires soon', /token create: --name NAME is needed/, /token create: --expires takes a duration/],
         [
             'token create --name n --role boss --expires never --rate lots --max-running 0 --max-priority top',
             /--role is invoke or admin, not "boss"/,
             /--expires takes a duration such as 90d, .*not "never"/,
-            /--rate is so many calls .* such as 100\/m, not "lots"/,
+            /--rate takes calls .* such as 100\/m, not "lots"/,
             /--max-running is a number from 1 to 1000000000, not "0"/,
             /--max-priority is high, normal or low, not "top"/,
         ],
@@ -104,14 +104,14 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['deliveries redeliver --state lost', /needs a delivery's id, or --since/, /--state is dead or delivered/],
         ['deliveries redeliver abcd --since 1h', /either a delivery's id, or --since/],
         ['deliveries list --destination here', /--destination takes scheme, host and port, .* not "here"/],
-        ['runs wait --timeout long', /needs a run's id/, /--timeout is a duration .* not "long"/],
+        ['runs wait --timeout long', /needs a run's id/, /--timeout takes a duration .* not "long"/],
         ['call', /call: it needs a path such as/, /see hookline call --help/],
-        ['call words', /"words" is no path .*"runs send" takes an app's name/],
+        ['call words', /"words" is not a path .*"runs send" takes an app's name/],
         [
             'call words --header x --method get --json {no',
             /is not a path/,
             /--header takes a field such as .*, not "x"/,
-            /--method is a method in capitals .* not "get"/,
+            /--method takes a method in capitals .* not "get"/,
             /--json must be JSON/,
         ],
         ['runs send', /runs send: it needs an app's name/, /see hookline runs send --help/],
@@ -426,7 +426,7 @@ test('many webhooks sent again leave room for new ones, and an interrupted comma
     stop.open();
     const { stdout, stderr } = await first;
     assert.equal(stdout, '4 deliveries are sent again\n');
-    const [, rest] = /interrupted: 6 of 10 are left; the same command goes on with (--since \S+Z --after \S+)\n/.exec(stderr) ?? assert.fail(stderr);
+    const [, rest] = /interrupted: 6 of 10 are left; to go on, repeat the command with (--since \S+Z --after \S+)\n/.exec(stderr) ?? assert.fail(stderr);
     held.open();
     await until('those are delivered again', async () => (await count('pending')) === 0);
     assert.equal((await all.cli(`${words} ${rest}`)).stdout, '6 deliveries are sent again\n');
@@ -479,7 +479,7 @@ test('another machine’s hookline is asked with --url and a token', async (t) =
     ]) {
         const { code, stderr } = await run([...words.split(' '), ...where.slice(0, 2)]);
         assert.equal(code, 1, words);
-        assert.match(stderr, /^hookline [a-z ]+: (http:.* wants a token|the answer was 401.*): give --token-file FILE/);
+        assert.match(stderr, /^hookline [a-z ]+: (http:.* requires a token|the answer was 401.*): give --token-file FILE/);
     }
     const unsaid = await run(['runs', 'send', 'a', ...where.slice(0, 2)]);
     assert.match(unsaid.stderr, /--project is needed: .* there is no token \(--token-file FILE\) to say it/);

@@ -114,7 +114,7 @@ const BROKEN = [
         await writeFile(join(home, 'ca.pem'), 'no certificate');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
     }],
-    ['a key in place of certificates', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: there is no certificate in it/, async ({ home }) => {
+    ['a key in place of certificates', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: its PEM contains something other than certificates/, async ({ home }) => {
         await writeFile(join(home, 'ca.pem'), '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
     }],
@@ -293,7 +293,7 @@ test('an app’s program that cannot be run is refused: the start would never be
         const env = await settings(join(home, 'data'), { HOOKLINE_APP_COMMAND: command });
         const { code, lines } = await check(home, env);
         assert.equal(code, 2, command);
-        assert.match(lines.join('\n'), /^HOOKLINE_APP_COMMAND: the app's program is not there/);
+        assert.match(lines.join('\n'), /^HOOKLINE_APP_COMMAND: the app's program does not exist/);
     }
     const command = 'no-such-program --port 1';
     const sidecar = await startSidecar(t, { wait: null, env: { HOOKLINE_APP_COMMAND: command } });

@@ -109,7 +109,7 @@ test('the app is started again when its files change, and waits for the next cha
     await writeFile(file, MAIN.replace('"said"', '"changed"'));
     await until('the new code answers', async () => /changed/.test(await dev.paste('A call')));
     await writeFile(file, `${MAIN}\ndef (`);
-    await dev.said(/SyntaxError[^]*ended with status 1\n.*it is started again when a file changes below/);
+    await dev.said(/SyntaxError[^]*ended with status 1\n.*it is restarted when a file below/);
     await writeFile(file, MAIN);
     await until('it answers again', async () => /said/.test(await dev.paste('A call')));
     assert.doesNotMatch(dev.output, /data\.json/);
@@ -121,7 +121,7 @@ test('of an app that ends at once its last words, its status and what comes next
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': broken }, said });
     const [, words, next] = /ended with status 7 before it listened\n((?:dev .*\n)*)(dev .*started again.*)\n/.exec(dev.output);
     assert.deepEqual(words.match(/line \d/g), [4, 5, 6, 7, 8].map((n) => `line ${n}`));
-    assert.match(next, /when a file changes below \/.*; what to call is printed once it listens on port \d+; Ctrl-C ends everything/);
+    assert.match(next, /when a file below \/.* changes; what to call is printed once it listens on port \d+; Ctrl-C ends everything/);
     const good = "require('http').createServer((q, a) => a.end('good')).listen(process.env.PORT, '127.0.0.1');";
     await writeFile(join(dev.folder, 'server.js'), good);
     await dev.said(/^Ctrl-C ends all of it/m);

@@ -84,7 +84,7 @@ const WRONG = [
         changed(db, (url) => (url.password = ''))],
     ['a server that speaks no TLS', /HOOKLINE_POSTGRES_URL: .*SSL was required: mend sslmode/, ({ db }) =>
         changed(db, (url) => url.searchParams.set('sslmode', 'require'))],
-    ['a database that is not there', /HOOKLINE_POSTGRES_URL: database "none" .*: make that database/, ({ db }) =>
+    ['a database that is not there', /HOOKLINE_POSTGRES_URL: database "none" .*: create that database/, ({ db }) =>
         changed(db, (url) => (url.pathname = 'none'))],
     ['a database that the role may not enter', /HOOKLINE_POSTGRES_URL: permission denied .*CONNECT/, async ({ db, role }) => {
         const name = new URL(db.url).pathname.slice(1);
@@ -98,7 +98,7 @@ const WRONG = [
         await db.query(`REVOKE UPDATE ON ${db.schema}.run FROM ${role.name}`);
         return role.env;
     }],
-    ['an older schema that is another’s', /older version and not its own.* store migrate --role test_/, async ({ db, role }) => {
+    ['an older schema that is another’s', /older version and another owner.* store migrate --role test_/, async ({ db, role }) => {
         await run(['store', 'migrate', '--role', role.name], db.env);
         await db.query(`UPDATE ${db.schema}.meta SET v = '0' WHERE k = 'version'`);
         return role.env;

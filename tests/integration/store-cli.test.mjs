@@ -55,9 +55,9 @@ test('a replica works with a role that owns nothing, once store migrate has let 
     const db = await postgres(t);
     const role = await makeRole(t, db);
     const refused = await command(t, [], { ...role.env, HOOKLINE_LISTEN: '127.0.0.1:0' }, 1);
-    assert.match(refused.stderr, /HOOKLINE_POSTGRES_URL: .*may not make the schema.*hookline store migrate --role/);
+    assert.match(refused.stderr, /HOOKLINE_POSTGRES_URL: .*may not create the schema.*hookline store migrate --role/);
     const denied = await command(t, ['store', 'migrate', '--role', role.name], role.env, 1);
-    assert.match(denied.stderr, /^hookline store migrate: [^\n]*may not make the schema[^\n]*\n$/);
+    assert.match(denied.stderr, /^hookline store migrate: [^\n]*may not create the schema[^\n]*\n$/);
 
     // With this retention partitions are narrow and soon at their end, and the replica has to make more.
     const narrow = { ...db.env, HOOKLINE_KEY: '', HOOKLINE_RETENTION: '4h' };
@@ -123,7 +123,7 @@ test('a replica of a role that owns nothing drops what is past its retention', a
 test('store migrate lets no role in that is not there, and changes nothing then', async (t) => {
     const db = await postgres(t);
     const { stderr } = await command(t, ['store', 'migrate', '--role', 'nobody-at-all'], db.env, 1);
-    assert.match(stderr, /^hookline store migrate: --role: there is no role "nobody-at-all": make it first[^\n]*\n$/);
+    assert.match(stderr, /^hookline store migrate: --role: there is no role "nobody-at-all": create it first[^\n]*\n$/);
     assert.deepEqual(await db.query('SELECT FROM pg_namespace WHERE nspname = $1', [db.schema]), []);
 });
 
@@ -247,7 +247,7 @@ test('where there is no schema, or no server, a command says so and makes none',
     const create = ['token', 'create', '--project', 'p', '--name', 'n', '--expires', '1d'];
     for (const words of [['store', 'status'], create, ['runs', 'list']]) {
         const { stderr } = await command(t, words, db.env, 1);
-        assert.match(stderr, /^hookline[^:]*: [^\n]*HOOKLINE_POSTGRES_SCHEMA: there is no schema [^\n]*store migrate\n$/);
+        assert.match(stderr, /^hookline[^:]*: [^\n]*HOOKLINE_POSTGRES_SCHEMA: the schema [^\n]*does not exist [^\n]*store migrate\n$/);
     }
     assert.deepEqual(await db.query('SELECT FROM pg_namespace WHERE nspname = $1', [db.schema]), []);
     const url = new URL(db.url);

@@ -331,7 +331,7 @@ test('an import says in one line what is wrong, and changes nothing', async (t) 
     assert.equal(bare.code, 2);
     assert.match(bare.stderr, /^hookline store import: it needs the data directory of a hookline that does not run/);
     const embeddedStore = await run(['store', 'import', elsewhere], {});
-    assert.match(embeddedStore.stderr, /store import: it is for HOOKLINE_STORE=postgres/);
+    assert.match(embeddedStore.stderr, /store import: this command is for HOOKLINE_STORE=postgres/);
     assert.equal(embeddedStore.code, 2);
 });
 
@@ -385,7 +385,7 @@ test('what comes from days to come is refused', async (t) => {
     const late = (Date.now() + 60 * 24 * 3_600_000).toString(16).padStart(12, '0').padEnd(32, '0');
     await promisify(execFile)('sqlite3', [join(all.sidecar.dataDir, 'hookline.db'), `UPDATE run SET run_id = x'${late}'`]);
     const { stderr } = await take(database, all.sidecar.dataDir, { code: 1 });
-    assert.match(stderr, /^hookline store import: DATA_DIR: [^\n]*holds runs of days to come[^\n]*\n$/);
+    assert.match(stderr, /^hookline store import: DATA_DIR: [^\n]*holds runs dated in the future[^\n]*\n$/);
 });
 
 test('an import tries again what somebody holds', async (t) => {

@@ -95,7 +95,7 @@ test('a key is changed with live replicas: nothing is refused, and what was seal
 
     for (const [at, name] of ['a1', 'b1'].entries()) await replace(all, live, at, name, toCome);
     await replace(all, live, 0, 'a2', swapped);
-    assert.match(await refused(all, swapped), /HOOKLINE_KEY: the replica b1 still seals with another key/);
+    assert.match(await refused(all, swapped), /HOOKLINE_KEY: the replica b1 still encrypts with another key/);
     await replace(all, live, 1, 'b2', swapped);
     assert.ok((await rekeyed(all, swapped)) > 0);
     assert.equal(await rekeyed(all, swapped), 0);
@@ -161,5 +161,5 @@ test('sealing anew says in one line what it lacks, and changes nothing', async (
     assert.match(await refused(all, { HOOKLINE_PREVIOUS_KEY: newKey() }), /does not exist in this version/);
     const embedded = await run(['store', 'rekey'], {});
     assert.deepEqual([embedded.code, embedded.stdout], [2, '']);
-    assert.match(embedded.stderr, /store rekey: it is for HOOKLINE_STORE=postgres/);
+    assert.match(embedded.stderr, /store rekey: this command is for HOOKLINE_STORE=postgres/);
 });

@@ -568,7 +568,7 @@ test('what cannot be is refused at the start, in one line that says why', async 
     const directory = await temporaryDirectory(t);
     for (const [env, expected] of [
         [{ HOOKLINE_APP_COMMAND: '["node"' }, /^hookline: HOOKLINE_APP_COMMAND: .* is not allowed; allowed: .*JSON array/],
-        [{ HOOKLINE_APP_COMMAND: 'true', HOOKLINE_APP_USER: 'no-such-user' }, /HOOKLINE_APP_USER: "no-such-user" names no user/],
+        [{ HOOKLINE_APP_COMMAND: 'true', HOOKLINE_APP_USER: 'no-such-user' }, /HOOKLINE_APP_USER: "no-such-user" is not a user/],
         [{ HOOKLINE_APP_USER: 'daemon' }, /HOOKLINE_APP_USER: "daemon" has no effect without HOOKLINE_APP_COMMAND/],
     ]) {
         const { code, stderr } = await run([], { HOOKLINE_DATA_DIR: directory, ...env });
