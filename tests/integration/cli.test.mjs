@@ -386,7 +386,7 @@ test('wrong arguments are refused with a line that says what is needed', async (
         ['token create --name ci', /--expires TIME is needed: when the token expires/],
         ['token create --name ci --expires soon', /--expires takes a duration such as 90d/],
         ['token revoke', /needs a service account's id.*not the token/],
-        ['token revoke eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ', /"eyJhbGciOiJFUzI1NiIs…" is no service account's id/],
+        ['token revoke eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ', /"eyJhbGciOiJFUzI1NiIs…" is not a service account's id/],
         ['sign', /--id RUN_ID is needed/],
         ['sign --id x', /--id takes the whole id of a run.*not "x"/],
         ['verify --id 0193f0b0-0000-7000-8000-000000000000', /--timestamp SECONDS is needed.*\n.*--signature TEXT is needed/],
