@@ -8,6 +8,8 @@
 #include "store/column.h"
 #include "store/statement.h"
 
+#define ROOM_KEPT (256 * 1024) /* of a column: bodies are rarely as long */
+
 void hl_pg_columns_init(struct hl_pg_columns *c)
 {
     *c = (struct hl_pg_columns){.n = 0};
@@ -23,8 +25,11 @@ void hl_pg_columns_fini(struct hl_pg_columns *c)
 
 void hl_pg_columns_clear(struct hl_pg_columns *c)
 {
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++) {
         hl_pg_params_clear(&c->each[i]);
+        if (c->each[i].bytes.cap > ROOM_KEPT)
+            hl_pg_params_fini(&c->each[i]);
+    }
     c->n = c->rows = c->bytes = c->at = 0;
 }
 
@@ -68,6 +73,22 @@ void hl_pg_columns_text(struct hl_pg_columns *c, unsigned param, struct hl_str s
 {
     c->bytes += s.n;
     hl_pg_item_str(next(c, param, HL_PG_TEXT), s);
+}
+
+void hl_pg_columns_int_if(struct hl_pg_columns *c, unsigned param, bool is_there, int64_t v)
+{
+    if (is_there)
+        hl_pg_columns_int(c, param, v);
+    else
+        hl_pg_columns_null(c, param, HL_PG_INT);
+}
+
+void hl_pg_columns_bytes_if(struct hl_pg_columns *c, unsigned param, bool is_there, struct hl_str s)
+{
+    if (is_there)
+        hl_pg_columns_bytes(c, param, s);
+    else
+        hl_pg_columns_null(c, param, HL_PG_BYTES);
 }
 
 void hl_pg_columns_null(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type)

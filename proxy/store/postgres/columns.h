@@ -21,7 +21,7 @@ struct hl_pg_columns {
 
 void hl_pg_columns_init(struct hl_pg_columns *c);
 void hl_pg_columns_fini(struct hl_pg_columns *c);
-/* Neither rows nor columns are in it any more; the room stays. */
+/* Neither rows nor columns are in it any more; the room stays, unless it is much. */
 void hl_pg_columns_clear(struct hl_pg_columns *c);
 /* What the columns are, for when there may be no row. */
 void hl_pg_columns_shape(struct hl_pg_columns *c, const struct hl_pg_column *columns, size_t n);
@@ -32,6 +32,10 @@ void hl_pg_columns_id(
     struct hl_pg_columns *c, unsigned param, const struct hl_id *id); /* nil: null */
 void hl_pg_columns_bytes(struct hl_pg_columns *c, unsigned param, struct hl_str s);
 void hl_pg_columns_text(struct hl_pg_columns *c, unsigned param, struct hl_str s);
+/* Null, unless it is there. */
+void hl_pg_columns_int_if(struct hl_pg_columns *c, unsigned param, bool is_there, int64_t v);
+void hl_pg_columns_bytes_if(
+    struct hl_pg_columns *c, unsigned param, bool is_there, struct hl_str s);
 void hl_pg_columns_null(struct hl_pg_columns *c, unsigned param, enum hl_pg_type type);
 /* Those of {…_arrays} in the statement, of which `first` is the first. */
 void hl_pg_columns_record(struct hl_pg_columns *c, const struct hl_statement *statement,

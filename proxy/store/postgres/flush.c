@@ -90,7 +90,7 @@ static void add_part(struct hl_pg_store *s, struct hl_pg_flush *f, struct hl_pg_
 {
     const struct hl_pg_operation *how = ops[0]->how;
     hl_pg_params_clear(&s->params);
-    how->bind(s, &s->params, ops, n);
+    hl_pg_op_bind(s, ops, n);
     if (f->flight.n < HL_PG_FLIGHT_MAX)
         f->parts[f->flight.n] = (struct hl_pg_part){ops, n};
     hl_pg_link_add(&s->writer, &f->flight, how->query, &s->params);

@@ -47,6 +47,20 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
     }
 }
 
+void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n)
+{
+    const struct hl_pg_operation *how = ops[0]->how;
+    how->bind(s, &s->params, ops[0]);
+    if (!how->add_row)
+        return;
+    hl_pg_columns_clear(&s->columns);
+    for (size_t i = 0; i < n; i++) {
+        how->add_row(s, &s->columns, ops[i]);
+        hl_pg_columns_end_row(&s->columns);
+    }
+    hl_pg_columns_bind(&s->columns, &s->params);
+}
+
 static bool is_others(
     const struct hl_pg_store *s, const struct hl_id *subject, const struct hl_pg_op *op)
 {

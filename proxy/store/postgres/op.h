@@ -8,6 +8,7 @@
 #include "base/list.h"
 #include "store/postgres/statement.h"
 
+struct hl_pg_columns;
 struct hl_pg_params;
 struct hl_pg_row;
 struct hl_store_msg;
@@ -53,13 +54,14 @@ struct hl_pg_op {
 
 struct hl_pg_operation {
     enum hl_pg_sql query;
-    bool is_single;       /* the statement is for one operation: no arrays */
+    bool is_single;       /* the statement is for one operation */
     enum hl_err repeated; /* what it says where it is so already and this is no repetition */
     /* What two of must not be under way together. May be NULL. */
     void (*subject)(struct hl_pg_op *op);
-    /* The parameters for `n` operations. */
-    void (*bind)(
-        struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n);
+    /* An operation's items of the parameters that are arrays; NULL: there are none. */
+    void (*add_row)(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op);
+    /* The other parameters; `op` is the single one, or the first. */
+    void (*bind)(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op);
     /* What the answer's row says beside ord and code. May be NULL. */
     void (*read)(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row);
     /* After the commit, if it is OK: who has what now; what the reply carries. May be NULL. */
@@ -68,6 +70,9 @@ struct hl_pg_operation {
 
 /* NULL: not a request that changes anything. */
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m);
+
+/* The parameters for `n` operations of a kind, at s->params. */
+void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n);
 
 /* Subjects of operations that are under way, or that others have to wait behind: the store's `busy`, where room
  * was reserved. Whether another operation has one of its own. */

@@ -17,12 +17,10 @@
 static const unsigned limit_params[HL_LIMITS_NUMBERS] = {HL_PG_P_MAX_RUNNING, HL_PG_P_MAX_QUEUED,
     HL_PG_P_RATE_COUNT, HL_PG_P_RATE_WINDOW_S, HL_PG_P_MAX_PRIORITY, HL_PG_P_LIMITS_REVISION};
 
-static void bind_add(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_add(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     (void)s;
-    (void)n;
-    const struct hl_account *a = &((const struct hl_add_account *)ops[0]->m)->account;
+    const struct hl_account *a = &((const struct hl_add_account *)op->m)->account;
     hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &a->id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(a->project));
     hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(a->name));
@@ -47,12 +45,10 @@ const struct hl_pg_operation hl_pg_op_account_add = {.query = HL_PG_DO_ACCOUNT_A
     .bind = bind_add,
     .note = note_add};
 
-static void bind_revoke(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_revoke(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     (void)s;
-    (void)n;
-    const struct hl_revoke_account *r = (const struct hl_revoke_account *)ops[0]->m;
+    const struct hl_revoke_account *r = (const struct hl_revoke_account *)op->m;
     hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &r->id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
@@ -78,12 +74,10 @@ const struct hl_pg_operation hl_pg_op_account_revoke = {.query = HL_PG_DO_ACCOUN
     .note = note_revoke};
 
 /* All but the revision, which the statement makes. */
-static void bind_limit(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_limit(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     (void)s;
-    (void)n;
-    const struct hl_limit_account *l = (const struct hl_limit_account *)ops[0]->m;
+    const struct hl_limit_account *l = (const struct hl_limit_account *)op->m;
     int64_t limits[HL_LIMITS_NUMBERS];
     hl_limits_to_numbers(&l->change.to, limits);
     hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &l->id);
@@ -111,12 +105,10 @@ const struct hl_pg_operation hl_pg_op_account_limit = {.query = HL_PG_DO_ACCOUNT
     .read = read_limit,
     .note = note_limit};
 
-static void bind_touch(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_touch(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     (void)s;
-    (void)n;
-    const struct hl_touch_accounts *t = (const struct hl_touch_accounts *)ops[0]->m;
+    const struct hl_touch_accounts *t = (const struct hl_touch_accounts *)op->m;
     hl_pg_array_begin(p, HL_PG_P_ACCOUNT_ID, HL_PG_ID, t->n);
     for (size_t i = 0; i < t->n; i++)
         hl_pg_item_id(p, &t->uses[i].id);
@@ -130,13 +122,11 @@ static void bind_touch(
 const struct hl_pg_operation hl_pg_op_account_touch = {
     .query = HL_PG_DO_ACCOUNT_TOUCH, .is_single = true, .bind = bind_touch};
 
-static void bind_keep(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_keep(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     static const struct hl_id no_row;
     struct hl_buf sealed = {0};
-    (void)n;
-    struct hl_str key = ((const struct hl_keep_key *)ops[0]->m)->key;
+    struct hl_str key = ((const struct hl_keep_key *)op->m)->key;
     if (!p->err)
         p->err = hl_seal(&s->sealer, "meta.signing_key", &no_row, key, &sealed);
     hl_pg_add_str(p, HL_PG_P_VALUE, hl_buf_str(&sealed));

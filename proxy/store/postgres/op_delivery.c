@@ -29,15 +29,20 @@ static void subject_of_attempt(struct hl_pg_op *op)
     op->subject = attempt_of(op)->delivery_id;
 }
 
-static void bind_attempt(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_attempt(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
+    const struct hl_attempt *a = attempt_of(op);
+    (void)s;
+    hl_pg_columns_id(c, HL_PG_P_DELIVERY_ID, &a->delivery_id);
+    hl_pg_columns_int(c, HL_PG_P_ROUND, a->round);
+    hl_pg_columns_int(c, HL_PG_P_N, a->n);
+    hl_pg_columns_int(c, HL_PG_P_IS_AGAIN, a->is_again);
+}
+
+static void bind_attempt(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    (void)op;
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(
-        p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &attempt_of(ops[i])->delivery_id));
-    HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->round));
-    HL_PG_EACH(p, HL_PG_P_N, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->n));
-    HL_PG_EACH(p, HL_PG_P_IS_AGAIN, HL_PG_INT, n, hl_pg_item_int(p, attempt_of(ops[i])->is_again));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
 }
 
@@ -62,6 +67,7 @@ static void note_attempt(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_attempt = {.query = HL_PG_DO_ATTEMPT,
     .subject = subject_of_attempt,
+    .add_row = add_attempt,
     .bind = bind_attempt,
     .read = read_attempt,
     .note = note_attempt};
@@ -78,69 +84,55 @@ static void subject_of_outcome(struct hl_pg_op *op)
     op->subject = outcome_of(op)->delivery_id;
 }
 
-static void item_part(struct hl_pg_params *p, bool is_there, int32_t us)
-{
-    if (is_there)
-        hl_pg_item_int(p, us);
-    else
-        hl_pg_item_null(p);
-}
-
-static void item_text(struct hl_pg_params *p, struct hl_str text)
-{
-    if (text.n > 0)
-        hl_pg_item_str(p, text);
-    else
-        hl_pg_item_null(p);
-}
-
 static bool puts_off(const struct hl_attempt_outcome *o)
 {
     return o->verdict == HL_ATTEMPT_RETRY && o->puts_off;
 }
 
-/* Of the deliveries whose attempts have one. */
-static void bind_reports(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_text(struct hl_pg_columns *c, unsigned param, struct hl_str text)
 {
-    static const struct hl_attempt_report none = {.name_us = -1};
-    const struct hl_attempt_report *of[HL_PG_FLUSH_OPS];
-    for (size_t i = 0; i < n; i++)
-        of[i] = outcome_of(ops[i])->report ? outcome_of(ops[i])->report : &none;
-    HL_PG_EACH(p, HL_PG_P_NAME_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->name_us));
-    HL_PG_EACH(
-        p, HL_PG_P_CONNECT_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->connect_us));
-    HL_PG_EACH(p, HL_PG_P_TLS_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->tls_us));
-    HL_PG_EACH(
-        p, HL_PG_P_FIRST_BYTE_US, HL_PG_INT, n, item_part(p, of[i] != &none, of[i]->first_byte_us));
-    HL_PG_EACH(p, HL_PG_P_ADDRESS, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->address)));
-    HL_PG_EACH(
-        p, HL_PG_P_CONTENT_TYPE, HL_PG_BYTES, n, item_text(p, hl_str_from(of[i]->content_type)));
-    HL_PG_EACH(
-        p, HL_PG_P_BODY, HL_PG_BYTES, n, item_text(p, (struct hl_str){of[i]->body, of[i]->body_n}));
+    hl_pg_columns_bytes_if(c, param, text.n > 0, text);
 }
 
-static void bind_outcome(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+/* `r` may be NULL: most attempts have none. */
+static void add_report(struct hl_pg_columns *c, const struct hl_attempt_report *r)
 {
+    static const struct hl_attempt_report none;
+    bool is_there = r;
+    if (!r)
+        r = &none;
+    hl_pg_columns_int_if(c, HL_PG_P_NAME_US, is_there, r->name_us);
+    hl_pg_columns_int_if(c, HL_PG_P_CONNECT_US, is_there, r->connect_us);
+    hl_pg_columns_int_if(c, HL_PG_P_TLS_US, is_there, r->tls_us);
+    hl_pg_columns_int_if(c, HL_PG_P_FIRST_BYTE_US, is_there, r->first_byte_us);
+    add_text(c, HL_PG_P_ADDRESS, hl_str_from(r->address));
+    add_text(c, HL_PG_P_CONTENT_TYPE, hl_str_from(r->content_type));
+    add_text(c, HL_PG_P_BODY, (struct hl_str){r->body, r->body_n});
+}
+
+static void add_outcome(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
+{
+    const struct hl_attempt_outcome *o = outcome_of(op);
+    (void)s;
+    hl_pg_columns_id(c, HL_PG_P_DELIVERY_ID, &o->delivery_id);
+    hl_pg_columns_int(c, HL_PG_P_ROUND, o->round);
+    hl_pg_columns_int(c, HL_PG_P_N, o->n);
+    hl_pg_columns_int(c, HL_PG_P_VERDICT, o->verdict);
+    hl_pg_columns_int(c, HL_PG_P_HTTP_STATUS, o->http_status);
+    hl_pg_columns_int(c, HL_PG_P_STARTED_MS, o->started_ms);
+    hl_pg_columns_int(c, HL_PG_P_ENDED_MS, o->ended_ms);
+    hl_pg_columns_bytes(c, HL_PG_P_ERROR, hl_str_from(o->error));
+    hl_pg_columns_int(c, HL_PG_P_NEXT_MS, o->next_ms);
+    hl_pg_columns_int(c, HL_PG_P_PUTS_OFF, puts_off(o));
+    hl_pg_columns_int(c, HL_PG_P_HEALTH, o->health);
+    hl_pg_columns_int(c, HL_PG_P_SINCE_MS, o->failing_since_ms);
+    add_report(c, o->report);
+}
+
+static void bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    (void)op;
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(
-        p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &outcome_of(ops[i])->delivery_id));
-    HL_PG_EACH(p, HL_PG_P_ROUND, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->round));
-    HL_PG_EACH(p, HL_PG_P_N, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->n));
-    HL_PG_EACH(p, HL_PG_P_VERDICT, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->verdict));
-    HL_PG_EACH(
-        p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
-    HL_PG_EACH(
-        p, HL_PG_P_STARTED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->started_ms));
-    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->ended_ms));
-    HL_PG_EACH(p, HL_PG_P_ERROR, HL_PG_BYTES, n,
-        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->error)));
-    HL_PG_EACH(p, HL_PG_P_NEXT_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->next_ms));
-    HL_PG_EACH(p, HL_PG_P_PUTS_OFF, HL_PG_INT, n, hl_pg_item_int(p, puts_off(outcome_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_P_HEALTH, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->health));
-    HL_PG_EACH(
-        p, HL_PG_P_SINCE_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->failing_since_ms));
-    bind_reports(p, ops, n);
 }
 
 static void read_outcome(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -187,7 +179,8 @@ static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
 const struct hl_pg_operation hl_pg_op_outcome = {.query = HL_PG_DO_OUTCOME,
     .repeated = HL_ERR_STALE,
     .subject = subject_of_outcome,
-    .bind = bind_outcome,
+    .add_row = add_outcome,
+    .bind = bind_me,
     .read = read_outcome,
     .note = note_outcome};
 
@@ -198,12 +191,10 @@ static const struct hl_redeliver *redeliver_of(const struct hl_pg_op *op)
     return (const struct hl_redeliver *)op->m;
 }
 
-static void bind_one(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_one(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
-    (void)n;
-    hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &redeliver_of(ops[0])->delivery_id);
-    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(redeliver_of(ops[0])->project));
+    hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &redeliver_of(op)->delivery_id);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(redeliver_of(op)->project));
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
 }
@@ -214,11 +205,9 @@ static uint64_t left_of(const struct hl_pg_store *s, const struct hl_redeliver *
     return hl_redeliver_room(r, s->max_pending, hl_counter_get(&s->gauges.pending_deliveries));
 }
 
-static void bind_many(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_many(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
-    (void)n;
-    const struct hl_redeliver *r = redeliver_of(ops[0]);
+    const struct hl_redeliver *r = redeliver_of(op);
     struct hl_id since = hl_id_first_at(r->since_ms);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
     hl_pg_add_int(p, HL_PG_P_STATE, r->state);

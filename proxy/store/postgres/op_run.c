@@ -20,53 +20,33 @@
 #include "store/postgres/state.h"
 #include "store/postgres/watch.h"
 
-static void item_if(struct hl_pg_params *p, bool is_there, struct hl_str s)
-{
-    if (is_there)
-        hl_pg_item_str(p, s);
-    else
-        hl_pg_item_null(p);
-}
-
-static void item_sealed(struct hl_pg_store *s, struct hl_pg_params *p, const char *place,
-    const struct hl_id *row, bool is_there, struct hl_str plain)
+static void add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
+    const char *place, const struct hl_id *row, struct hl_str plain)
 {
     struct hl_buf sealed = {0};
-    if (is_there && !p->err)
-        p->err = hl_seal(&s->sealer, place, row, plain, &sealed);
-    item_if(p, is_there, hl_buf_str(&sealed));
+    enum hl_err err = hl_seal(&s->sealer, place, row, plain, &sealed);
+    if (err)
+        s->params.err = err;
+    hl_pg_columns_bytes(c, param, hl_buf_str(&sealed));
     hl_buf_fini(&sealed);
 }
 
-static bool has_digest(const struct hl_body *body)
-{
-    return body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-}
+/* A body's columns, in their order. */
+enum { AT_WHERE, AT_SIZE, AT_SHA256, AT_FILE, AT_BYTES, BODY_COLUMNS };
 
-static struct hl_str digest_of(const struct hl_body *body)
+/* `size`: what is said of it. */
+static void add_body(struct hl_pg_columns *c, const unsigned params[BODY_COLUMNS],
+    const struct hl_body *body, int64_t size)
 {
-    return (struct hl_str){(const char *)body->digest, sizeof(body->digest)};
-}
-
-static void item_id_or_null(struct hl_pg_params *p, const struct hl_id *id)
-{
-    if (hl_id_is_nil(id))
-        hl_pg_item_null(p);
-    else
-        hl_pg_item_id(p, id);
-}
-
-static void item_file(struct hl_pg_params *p, const struct hl_body *body)
-{
-    if (body->where == HL_BODY_FILE)
-        hl_pg_item_id(p, &body->file);
-    else
-        hl_pg_item_null(p);
-}
-
-static void item_bytes(struct hl_pg_params *p, const struct hl_body *body)
-{
-    item_if(p, body->where == HL_BODY_INLINE, (struct hl_str){body->bytes, body->size});
+    static const struct hl_id none;
+    bool is_inline = body->where == HL_BODY_INLINE, is_file = body->where == HL_BODY_FILE;
+    struct hl_str digest = {(const char *)body->digest, sizeof(body->digest)};
+    hl_pg_columns_int(c, params[AT_WHERE], body->where);
+    hl_pg_columns_int(c, params[AT_SIZE], size);
+    hl_pg_columns_bytes_if(c, params[AT_SHA256], is_inline || is_file, digest);
+    hl_pg_columns_id(c, params[AT_FILE], is_file ? &body->file : &none);
+    hl_pg_columns_bytes_if(
+        c, params[AT_BYTES], is_inline, (struct hl_str){body->bytes, is_inline ? body->size : 0});
 }
 
 /* --- accept and record ---------------------------------------------------------------------- */
@@ -102,85 +82,72 @@ static void subject_of_accept(struct hl_pg_op *op)
     memcpy(op->key.b, digest, sizeof(op->key.b));
 }
 
-static void bind_webhook(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_webhook(struct hl_pg_store *s, struct hl_pg_columns *c, const struct hl_accept *a)
 {
-    hl_pg_array_begin(p, HL_PG_P_LANE, HL_PG_INT, n);
-    for (size_t i = 0; i < n; i++) {
-        struct hl_str url = accept_of(ops[i])->webhook_url;
-        if (url.n > 0)
-            hl_pg_item_int(p, (int64_t)hl_key_lane(&s->keys.key, url));
-        else
-            hl_pg_item_null(p);
-    }
-    hl_pg_array_end(p);
-    HL_PG_EACH(p, HL_PG_P_URL, HL_PG_BYTES, n,
-        item_sealed(s, p, "run.url", &accept_of(ops[i])->run_id,
-            accept_of(ops[i])->webhook_url.n > 0, accept_of(ops[i])->webhook_url));
-    HL_PG_EACH(p, HL_PG_P_SECRET, HL_PG_BYTES, n,
-        item_sealed(s, p, "run.secret", &accept_of(ops[i])->run_id,
-            accept_of(ops[i])->webhook_secret.n > 0, accept_of(ops[i])->webhook_secret));
-    HL_PG_EACH(
-        p, HL_PG_P_TRACEPARENT, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->traceparent));
+    bool has_webhook = a->webhook_url.n > 0;
+    hl_pg_columns_int_if(c, HL_PG_P_LANE, has_webhook,
+        has_webhook ? (int64_t)hl_key_lane(&s->keys.key, a->webhook_url) : 0);
+    if (has_webhook)
+        add_sealed(s, c, HL_PG_P_URL, "run.url", &a->run_id, a->webhook_url);
+    else
+        hl_pg_columns_null(c, HL_PG_P_URL, HL_PG_BYTES);
+    if (a->webhook_secret.n > 0)
+        add_sealed(s, c, HL_PG_P_SECRET, "run.secret", &a->run_id, a->webhook_secret);
+    else
+        hl_pg_columns_null(c, HL_PG_P_SECRET, HL_PG_BYTES);
+    hl_pg_columns_bytes(c, HL_PG_P_TRACEPARENT, a->traceparent);
 }
 
-static void bind_key(struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_key(struct hl_pg_columns *c, const struct hl_accept *a)
 {
-    HL_PG_EACH(p, HL_PG_P_SUBJECT, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->subject));
-    HL_PG_EACH(p, HL_PG_P_KEY, HL_PG_BYTES, n,
-        item_if(p, accept_of(ops[i])->idempotency_key.n > 0, accept_of(ops[i])->idempotency_key));
-    HL_PG_EACH(p, HL_PG_P_FINGERPRINT, HL_PG_BYTES, n,
-        hl_pg_item_str(p, (struct hl_str){(const char *)accept_of(ops[i])->fingerprint,
-                              sizeof(accept_of(ops[i])->fingerprint)}));
+    struct hl_str fingerprint = {(const char *)a->fingerprint, sizeof(a->fingerprint)};
+    hl_pg_columns_bytes(c, HL_PG_P_SUBJECT, a->subject);
+    hl_pg_columns_bytes_if(c, HL_PG_P_KEY, a->idempotency_key.n > 0, a->idempotency_key);
+    hl_pg_columns_bytes(c, HL_PG_P_FINGERPRINT, fingerprint);
 }
 
-static void bind_accept(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_request(struct hl_pg_store *s, struct hl_pg_columns *c, const struct hl_accept *a)
 {
-    for (size_t i = 0; i < n; i++)
-        ops[i]->as = s->member.session;
+    static const unsigned body_params[] = {HL_PG_P_REQUEST_WHERE, HL_PG_P_REQUEST_SIZE,
+        HL_PG_P_REQUEST_SHA256, HL_PG_P_REQUEST_FILE, HL_PG_P_REQUEST_BYTES};
+    hl_pg_columns_bytes(c, HL_PG_P_METHOD, a->method);
+    hl_pg_columns_bytes(c, HL_PG_P_PATH, hl_store_message_shown_path(a->target));
+    if (is_async(a))
+        add_sealed(s, c, HL_PG_P_HEAD, "run.head", &a->run_id, a->head);
+    else
+        hl_pg_columns_null(c, HL_PG_P_HEAD, HL_PG_BYTES);
+    add_body(c, body_params, &a->body, is_async(a) ? (int64_t)a->body.size : -1);
+}
+
+static void add_accept(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
+{
+    const struct hl_accept *a = accept_of(op);
+    op->as = s->member.session;
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &a->run_id);
+    hl_pg_columns_text(c, HL_PG_P_PROJECT, a->project);
+    hl_pg_columns_text(c, HL_PG_P_APP, a->app);
+    hl_pg_columns_int(c, HL_PG_P_CREATED_MS, a->created_ms);
+    add_request(s, c, a);
+    add_webhook(s, c, a);
+    add_key(c, a);
+    hl_pg_columns_int(c, HL_PG_P_IS_ASYNC, is_async(a));
+    hl_pg_columns_int(c, HL_PG_P_IS_BEYOND, op->is_busy);
+    hl_pg_columns_int(c, HL_PG_P_TIMEOUT_MS, (int64_t)a->terms.timeout_ms);
+    hl_pg_columns_int(c, HL_PG_P_WAIT_MS, (int64_t)a->terms.start_timeout_ms);
+    hl_pg_columns_int(c, HL_PG_P_PRIORITY, a->terms.priority);
+    hl_pg_columns_int(c, HL_PG_P_WHO, (int64_t)hl_key_subject(&s->keys.key, a->identity));
+    hl_pg_columns_int(c, HL_PG_P_MAX_QUEUED, a->max_queued);
+    hl_pg_columns_int(c, HL_PG_P_MAX_ATTEMPTS, a->terms.max_attempts);
+    hl_pg_columns_bytes_if(c, HL_PG_P_IDENTITY, a->identity.n > 0, a->identity);
+    hl_pg_columns_id(c, HL_PG_P_RERUN_OF, &a->rerun_of);
+}
+
+static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    (void)op;
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &accept_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->project));
-    HL_PG_EACH(p, HL_PG_P_APP, HL_PG_TEXT, n, hl_pg_item_str(p, accept_of(ops[i])->app));
-    HL_PG_EACH(
-        p, HL_PG_P_CREATED_MS, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->created_ms));
-    HL_PG_EACH(p, HL_PG_P_METHOD, HL_PG_BYTES, n, hl_pg_item_str(p, accept_of(ops[i])->method));
-    HL_PG_EACH(p, HL_PG_P_PATH, HL_PG_BYTES, n,
-        hl_pg_item_str(p, hl_store_message_shown_path(accept_of(ops[i])->target)));
-    HL_PG_EACH(p, HL_PG_P_HEAD, HL_PG_BYTES, n,
-        item_sealed(s, p, "run.head", &accept_of(ops[i])->run_id, is_async(accept_of(ops[i])),
-            accept_of(ops[i])->head));
-    HL_PG_EACH(
-        p, HL_PG_P_REQUEST_WHERE, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->body.where));
-    HL_PG_EACH(p, HL_PG_P_REQUEST_SIZE, HL_PG_INT, n,
-        hl_pg_item_int(
-            p, is_async(accept_of(ops[i])) ? (int64_t)accept_of(ops[i])->body.size : -1));
-    HL_PG_EACH(p, HL_PG_P_REQUEST_SHA256, HL_PG_BYTES, n,
-        item_if(p, has_digest(&accept_of(ops[i])->body), digest_of(&accept_of(ops[i])->body)));
-    HL_PG_EACH(p, HL_PG_P_REQUEST_FILE, HL_PG_ID, n, item_file(p, &accept_of(ops[i])->body));
-    HL_PG_EACH(p, HL_PG_P_REQUEST_BYTES, HL_PG_BYTES, n, item_bytes(p, &accept_of(ops[i])->body));
-    bind_webhook(s, p, ops, n);
-    bind_key(p, ops, n);
     hl_pg_add_int(p, HL_PG_P_KEY_MS, (int64_t)s->idem_ms);
-    HL_PG_EACH(p, HL_PG_P_IS_ASYNC, HL_PG_INT, n, hl_pg_item_int(p, is_async(accept_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_P_IS_BEYOND, HL_PG_INT, n, hl_pg_item_int(p, ops[i]->is_busy));
-    HL_PG_EACH(p, HL_PG_P_TIMEOUT_MS, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->terms.timeout_ms));
-    HL_PG_EACH(p, HL_PG_P_WAIT_MS, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)accept_of(ops[i])->terms.start_timeout_ms));
-    HL_PG_EACH(
-        p, HL_PG_P_PRIORITY, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->terms.priority));
-    HL_PG_EACH(p, HL_PG_P_WHO, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)hl_key_subject(&s->keys.key, accept_of(ops[i])->identity)));
     HL_PG_EACH(p, HL_PG_P_TURNS, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
-    HL_PG_EACH(
-        p, HL_PG_P_MAX_QUEUED, HL_PG_INT, n, hl_pg_item_int(p, accept_of(ops[i])->max_queued));
-    HL_PG_EACH(p, HL_PG_P_MAX_ATTEMPTS, HL_PG_INT, n,
-        hl_pg_item_int(p, accept_of(ops[i])->terms.max_attempts));
-    HL_PG_EACH(p, HL_PG_P_IDENTITY, HL_PG_BYTES, n,
-        item_if(p, accept_of(ops[i])->identity.n > 0, accept_of(ops[i])->identity));
-    HL_PG_EACH(p, HL_PG_P_RERUN_OF, HL_PG_ID, n, item_id_or_null(p, &accept_of(ops[i])->rerun_of));
     hl_pg_add_int(p, HL_PG_P_KEEPS, hl_pg_keeps(s->keep_requests));
     hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
 }
@@ -220,6 +187,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
 const struct hl_pg_operation hl_pg_op_add = {.query = HL_PG_DO_RUN_ADD,
     .repeated = HL_ERR_INVALID,
     .subject = subject_of_accept,
+    .add_row = add_accept,
     .bind = bind_accept,
     .read = read_accept,
     .note = note_accept};
@@ -237,19 +205,11 @@ static const struct hl_outcome *outcome_of(const struct hl_pg_op *op)
 }
 
 /* The delivery that the end begins has one id, however often it is sent. */
-static void name_delivery(struct hl_pg_store *s, struct hl_pg_op *op)
+static void add_delivery_id(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
     if (hl_id_is_nil(&op->delivery_id))
         op->delivery_id = hl_id_next(&s->ids, hl_clock_wall_ms());
-}
-
-static void bind_delivery_ids(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        name_delivery(s, ops[i]);
-    HL_PG_EACH(p, HL_PG_P_DELIVERY_ID, HL_PG_ID, n, hl_pg_item_id(p, &ops[i]->delivery_id));
-    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+    hl_pg_columns_id(c, HL_PG_P_DELIVERY_ID, &op->delivery_id);
 }
 
 static void subject_of_finish(struct hl_pg_op *op)
@@ -258,51 +218,41 @@ static void subject_of_finish(struct hl_pg_op *op)
 }
 
 /* Of which mode the run is, its record knows. */
-static void item_time(struct hl_pg_params *p, enum hl_tally_kind kind, int64_t us)
+static void add_time(struct hl_pg_columns *c, unsigned param, enum hl_tally_kind kind, int64_t us)
 {
-    if (us < 0)
-        hl_pg_item_null(p);
-    else
-        hl_pg_item_int(p, hl_tally_time_key(kind, false, us));
+    hl_pg_columns_int_if(c, param, us >= 0, us < 0 ? 0 : hl_tally_time_key(kind, false, us));
 }
 
-static void bind_finish(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_finish(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
+    static const unsigned body_params[] = {HL_PG_P_BODY_WHERE, HL_PG_P_BODY_SIZE,
+        HL_PG_P_BODY_SHA256, HL_PG_P_BODY_FILE, HL_PG_P_BODY_BYTES};
+    const struct hl_finish *f = finish_of(op);
+    const struct hl_outcome *o = &f->outcome;
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &f->run_id);
+    hl_pg_columns_int(c, HL_PG_P_EPOCH, f->epoch);
+    hl_pg_columns_int(c, HL_PG_P_STATE, o->state);
+    hl_pg_columns_record(
+        c, &hl_pg_sql_statements[HL_PG_DO_RUN_FINISH], HL_PG_P_FINISHED_MS, &hl_outcome_columns, o);
+    add_body(c, body_params, &o->body, (int64_t)o->body.size);
+    add_delivery_id(s, c, op);
+    hl_pg_columns_bytes_if(c, HL_PG_P_LOG, f->log.n > 0, hl_buf_str(&f->log));
+    add_time(c, HL_PG_P_RUN_KEY, HL_TALLY_RUN, f->run_us);
+    add_time(c, HL_PG_P_WAIT_KEY, HL_TALLY_WAIT, f->queued_us);
+    hl_pg_columns_int(c, HL_PG_P_SET_MS, hl_clock_ahead_ms() - op->posted_ahead_ms);
+}
+
+/* Of what may end, and then begins a delivery. */
+static void bind_end(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    (void)op;
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &finish_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, finish_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_P_STATE, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->state));
-    HL_PG_EACH(p, HL_PG_P_REASON, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->reason));
-    HL_PG_EACH(
-        p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->http_status));
-    HL_PG_EACH(
-        p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->finished_ms));
-    HL_PG_EACH(p, HL_PG_P_CONTENT_TYPE, HL_PG_BYTES, n,
-        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_type)));
-    HL_PG_EACH(p, HL_PG_P_CONTENT_ENCODING, HL_PG_BYTES, n,
-        hl_pg_item_str(p, hl_str_from(outcome_of(ops[i])->content_encoding)));
-    HL_PG_EACH(p, HL_PG_P_ENCODING, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->encoding));
-    HL_PG_EACH(p, HL_PG_P_ESCAPED_SIZE, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->escaped_size));
-    HL_PG_EACH(
-        p, HL_PG_P_BODY_WHERE, HL_PG_INT, n, hl_pg_item_int(p, outcome_of(ops[i])->body.where));
-    HL_PG_EACH(p, HL_PG_P_BODY_SIZE, HL_PG_INT, n,
-        hl_pg_item_int(p, (int64_t)outcome_of(ops[i])->body.size));
-    HL_PG_EACH(p, HL_PG_P_BODY_SHA256, HL_PG_BYTES, n,
-        item_if(p, has_digest(&outcome_of(ops[i])->body), digest_of(&outcome_of(ops[i])->body)));
-    HL_PG_EACH(p, HL_PG_P_BODY_FILE, HL_PG_ID, n, item_file(p, &outcome_of(ops[i])->body));
-    HL_PG_EACH(p, HL_PG_P_BODY_BYTES, HL_PG_BYTES, n, item_bytes(p, &outcome_of(ops[i])->body));
-    bind_delivery_ids(s, p, ops, n);
-    HL_PG_EACH(p, HL_PG_P_LOG, HL_PG_BYTES, n,
-        item_if(p, finish_of(ops[i])->log.n > 0, hl_buf_str(&finish_of(ops[i])->log)));
-    HL_PG_EACH(
-        p, HL_PG_P_RUN_KEY, HL_PG_INT, n, item_time(p, HL_TALLY_RUN, finish_of(ops[i])->run_us));
-    HL_PG_EACH(p, HL_PG_P_WAIT_KEY, HL_PG_INT, n,
-        item_time(p, HL_TALLY_WAIT, finish_of(ops[i])->queued_us));
-    int64_t ahead_ms = hl_clock_ahead_ms();
-    HL_PG_EACH(
-        p, HL_PG_P_SET_MS, HL_PG_INT, n, hl_pg_item_int(p, ahead_ms - ops[i]->posted_ahead_ms));
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+}
+
+static void bind_finish(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    bind_end(s, p, op);
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
 }
 
@@ -336,6 +286,7 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
 const struct hl_pg_operation hl_pg_op_finish = {.query = HL_PG_DO_RUN_FINISH,
     .repeated = HL_ERR_STALE,
     .subject = subject_of_finish,
+    .add_row = add_finish,
     .bind = bind_finish,
     .read = read_finish,
     .note = note_finish};
@@ -359,28 +310,23 @@ static int64_t wait_of(const struct hl_release *r)
     return r->is_retry && left_ms > 0 ? left_ms : 0;
 }
 
-static void item_entry(struct hl_pg_params *p, const struct hl_release *r)
-{
-    char room[HL_ATTEMPT_ENTRY_MAX];
-    hl_pg_item_str(p, r->is_retry ? hl_attempt_entry_write(&r->ended, room) : HL_STR(""));
-}
-
 static void subject_of_release(struct hl_pg_op *op)
 {
     op->subject = claimed_of(op)->run_id;
 }
 
-static void bind_release(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_release(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &claimed_of(ops[i])->run_id));
-    HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, claimed_of(ops[i])->epoch));
-    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
-    bind_delivery_ids(s, p, ops, n);
-    HL_PG_EACH(p, HL_PG_P_IS_RETRY, HL_PG_INT, n, hl_pg_item_int(p, release_of(ops[i])->is_retry));
-    HL_PG_EACH(p, HL_PG_P_WAIT_MS, HL_PG_INT, n, hl_pg_item_int(p, wait_of(release_of(ops[i]))));
-    HL_PG_EACH(p, HL_PG_P_ENTRY, HL_PG_TEXT, n, item_entry(p, release_of(ops[i])));
+    char room[HL_ATTEMPT_ENTRY_MAX];
+    const struct hl_release *r = release_of(op);
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &r->claimed->run_id);
+    hl_pg_columns_int(c, HL_PG_P_EPOCH, r->claimed->epoch);
+    hl_pg_columns_int(c, HL_PG_P_ENDED_MS, hl_clock_wall_ms());
+    add_delivery_id(s, c, op);
+    hl_pg_columns_int(c, HL_PG_P_IS_RETRY, r->is_retry);
+    hl_pg_columns_int(c, HL_PG_P_WAIT_MS, wait_of(r));
+    hl_pg_columns_text(
+        c, HL_PG_P_ENTRY, r->is_retry ? hl_attempt_entry_write(&r->ended, room) : HL_STR(""));
 }
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -393,7 +339,8 @@ static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_release = {.query = HL_PG_DO_RUN_RELEASE,
     .subject = subject_of_release,
-    .bind = bind_release,
+    .add_row = add_release,
+    .bind = bind_end,
     .note = note_release};
 
 static const struct hl_run_ref *ref_of(const struct hl_pg_op *op)
@@ -406,16 +353,13 @@ static void subject_of_cancel(struct hl_pg_op *op)
     op->subject = ref_of(op)->run_id;
 }
 
-static void bind_cancel(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void add_cancel(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
-    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &ref_of(ops[i])->run_id));
-    HL_PG_EACH(
-        p, HL_PG_P_PROJECT, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->project)));
-    HL_PG_EACH(p, HL_PG_P_APP, HL_PG_TEXT, n, hl_pg_item_str(p, hl_str_from(ref_of(ops[i])->app)));
-    HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, hl_clock_wall_ms()));
-    bind_delivery_ids(s, p, ops, n);
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &ref_of(op)->run_id);
+    hl_pg_columns_text(c, HL_PG_P_PROJECT, hl_str_from(ref_of(op)->project));
+    hl_pg_columns_text(c, HL_PG_P_APP, hl_str_from(ref_of(op)->app));
+    hl_pg_columns_int(c, HL_PG_P_ENDED_MS, hl_clock_wall_ms());
+    add_delivery_id(s, c, op);
 }
 
 static void read_cancel(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -439,6 +383,7 @@ static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
 const struct hl_pg_operation hl_pg_op_cancel = {.query = HL_PG_DO_RUN_CANCEL,
     .repeated = HL_ERR_CONFLICT,
     .subject = subject_of_cancel,
-    .bind = bind_cancel,
+    .add_row = add_cancel,
+    .bind = bind_end,
     .read = read_cancel,
     .note = note_cancel};

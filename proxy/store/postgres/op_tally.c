@@ -31,11 +31,9 @@ static size_t count_all(const struct hl_told_tally *t)
     return n;
 }
 
-static void bind_tally(
-    struct hl_pg_store *s, struct hl_pg_params *p, struct hl_pg_op *const ops[], size_t n)
+static void bind_tally(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
-    (void)n;
-    const struct hl_told_tally *t = told_of(ops[0]);
+    const struct hl_told_tally *t = told_of(op);
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_add_id(p, HL_PG_P_SOURCE, &t->source);
     hl_pg_add_id(p, HL_PG_P_SEEN, &t->id);

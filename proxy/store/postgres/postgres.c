@@ -331,6 +331,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_bodies_close(s);
     hl_pg_texts_fini(&s->texts);
     hl_pg_params_fini(&s->params);
+    hl_pg_columns_fini(&s->columns);
     hl_pg_places_fini(&s->places);
     hl_pg_crowd_fini(&s->crowd);
     hl_watchers_fini(&s->watchers);
@@ -375,6 +376,7 @@ static void init(struct hl_pg_store *s)
     hl_list_init(&s->questions);
     hl_pg_deed_init(s);
     hl_pg_params_init(&s->params);
+    hl_pg_columns_init(&s->columns);
     hl_id_map_init(&s->busy);
     hl_pg_live_init(&s->live);
     hl_credit_book_init(&s->workers);

@@ -84,7 +84,7 @@ static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
             revoked[n_revoked++] = hl_pg_word_of(node);
     }
     if (n > 0) {
-        hl_pg_op_cancel.bind(s, p, cancels, n);
+        hl_pg_op_bind(s, cancels, n);
         hl_pg_errand_add(e, HL_PG_DO_RUN_CANCEL);
     }
     if (n_revoked > 0) {
@@ -234,7 +234,7 @@ static void bind_ended(
 {
     struct hl_id me = s->member.id;
     s->member.id = *as;
-    hl_pg_op_finish.bind(s, &s->params, ops, n);
+    hl_pg_op_bind(s, ops, n);
     s->member.id = me;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "base/str.h"
+#include "store/column.h"
 #include "store/limits.h"
 #include "store/record.h"
 
@@ -64,16 +65,23 @@ void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *byte
     *bytes = hl_pg_str(row);
 }
 
+void hl_pg_read_columns(struct hl_pg_row *row, const struct hl_columns *columns, void *record)
+{
+    for (size_t i = 0; i < columns->n; i++) {
+        const struct hl_column *column = &columns->each[i];
+        if (column->type == HL_COLUMN_INT)
+            hl_column_set_int(column, record, hl_pg_int(row));
+        else if (column->type == HL_COLUMN_ID)
+            hl_pg_id(row, (struct hl_id *)(void *)((char *)record + column->at));
+        else
+            hl_column_set_str(column, record, hl_pg_str(row));
+    }
+}
+
 void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_str *bytes)
 {
     outcome->state = (enum hl_run_state)hl_pg_int(row);
-    outcome->reason = (enum hl_run_reason)hl_pg_int(row);
-    outcome->http_status = (uint16_t)hl_pg_int(row);
-    outcome->finished_ms = hl_pg_int(row);
-    hl_str_put_cut(outcome->content_type, sizeof(outcome->content_type), hl_pg_str(row));
-    hl_str_put_cut(outcome->content_encoding, sizeof(outcome->content_encoding), hl_pg_str(row));
-    outcome->encoding = (enum hl_encoding)hl_pg_int(row);
-    outcome->escaped_size = (uint64_t)hl_pg_int(row);
+    hl_pg_read_columns(row, &hl_outcome_columns, outcome);
     hl_pg_body(row, &outcome->body, bytes);
 }
 

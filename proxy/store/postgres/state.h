@@ -13,6 +13,7 @@
 #include "store/gauges.h"
 #include "store/intake.h"
 #include "store/key.h"
+#include "store/postgres/columns.h"
 #include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
 #include "store/postgres/live.h"
@@ -261,7 +262,8 @@ struct hl_pg_store {
     struct hl_pg_link writer, reader, listener;
     struct hl_pg_outbox outbox;
     struct hl_pg_notify notify;
-    struct hl_pg_params params;
+    struct hl_pg_params params;   /* of the statement that is being sent */
+    struct hl_pg_columns columns; /* and of its arrays */
 
     struct hl_pg_upkeep upkeep;
 

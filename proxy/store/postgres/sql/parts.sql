@@ -45,8 +45,7 @@ coalesce(current_setting('hookline.told', true), '') <> '';
 r.request_where, r.request_size, r.request_sha256, r.request_file, r.request_bytes;
 
 -- part: outcome_head
-r.state, r.reason, r.http_status, r.finished_ms, r.content_type, r.content_encoding,
-    r.encoding, r.escaped_size, r.body_where, r.body_size, r.body_sha256, r.body_file;
+r.state, {outcome_columns_of(r)}, r.body_where, r.body_size, r.body_sha256, r.body_file;
 
 -- part: outcome
 {outcome_head}, r.body_bytes;

@@ -254,16 +254,14 @@ SELECT {queued_of({priority.high})}, {queued_of({priority.normal})}, {queued_of(
 -- :run_key and :wait_key how long it took (tally.h). :set_ms by how much this replica's clock was set since the end,
 -- :now_ms what it says now: where both are off by a minute the end is as long ago as it was, by this server's clock.
 WITH input AS MATERIALIZED (
-    SELECT *, ended_ms + CASE WHEN abs(set_ms + {now_ms} - :now_ms::bigint) < 60000 THEN 0
-        ELSE set_ms + {now_ms} - :now_ms::bigint END AS finished_ms
-    FROM unnest(:run_id::uuid[], :epoch::bigint[], :state::bigint[], :reason::bigint[], :http_status::bigint[],
-        :ended_ms::bigint[], :content_type::bytea[], :content_encoding::bytea[], :encoding::bigint[],
-        :escaped_size::bigint[], :body_where::bigint[], :body_size::bigint[], :body_sha256::bytea[],
+    SELECT *, finished_ms + CASE WHEN abs(set_ms + {now_ms} - :now_ms::bigint) < 60000 THEN 0
+        ELSE set_ms + {now_ms} - :now_ms::bigint END AS ended_ms
+    FROM unnest(:run_id::uuid[], :epoch::bigint[], :state::bigint[], {outcome_arrays},
+        :body_where::bigint[], :body_size::bigint[], :body_sha256::bytea[],
         :body_file::uuid[], :body_bytes::bytea[], :delivery_id::uuid[], :log::bytea[], :run_key::bigint[],
         :wait_key::bigint[], :set_ms::bigint[])
-    WITH ORDINALITY AS t(run_id, epoch, state, reason, http_status,
-        ended_ms, content_type, content_encoding, encoding,
-        escaped_size, body_where, body_size, body_sha256,
+    WITH ORDINALITY AS t(run_id, epoch, state, {outcome_columns},
+        body_where, body_size, body_sha256,
         body_file, body_bytes, delivery_id, log, run_key,
         wait_key, set_ms, ord)),
 gone AS (
@@ -273,7 +271,7 @@ gone AS (
 ends AS ( -- one whose cancel was accepted is cancelled: hl_outcome_cancel
     SELECT i.run_id, CASE WHEN g.is_cancel_wished THEN {run_state.cancelled} ELSE i.state END AS state,
         CASE WHEN g.is_cancel_wished THEN {run_reason.none} ELSE i.reason END AS reason,
-        http_status, finished_ms, content_type, content_encoding, encoding, escaped_size, body_where,
+        http_status, ended_ms AS finished_ms, content_type, content_encoding, encoding, escaped_size, body_where,
         body_size, body_sha256, body_file, body_bytes, delivery_id, log, run_key, wait_key,
         :delivery_attempts::bigint AS max_attempts
     FROM input i JOIN gone g ON g.run_id = i.run_id),
