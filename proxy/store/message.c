@@ -20,71 +20,67 @@ int64_t hl_store_key_ms(const struct hl_config *config)
     return retention_ms < DAY_MS ? retention_ms : DAY_MS;
 }
 
-/* A plain memset before free() may be optimised away. */
-static void wipe(struct hl_str s)
-{
-    if (s.n > 0)
-        explicit_bzero((char *)s.p, s.n);
-}
+/* The strings of an accept; those of it that a row has are the drivers' to bind. */
+static const struct hl_column accept_columns[] = {
+    HL_COLUMN(struct hl_accept, project, TEXT),
+    HL_COLUMN(struct hl_accept, app, TEXT),
+    HL_COLUMN(struct hl_accept, method, RAW),
+    HL_COLUMN(struct hl_accept, target, RAW),
+    HL_COLUMN_SECRET(struct hl_accept, head, BYTES),
+    HL_COLUMN_SECRET(struct hl_accept, webhook_url, BYTES),
+    HL_COLUMN_SECRET(struct hl_accept, webhook_secret, BYTES),
+    HL_COLUMN(struct hl_accept, traceparent, RAW),
+    HL_COLUMN(struct hl_accept, idempotency_key, BYTES),
+    HL_COLUMN(struct hl_accept, subject, BYTES),
+    HL_COLUMN(struct hl_accept, identity, RAW),
+};
+static const struct hl_columns of_accept = HL_COLUMNS(accept_columns);
 
-struct hl_str hl_store_message_copy(char **room, struct hl_str from)
-{
-    char *to = *room;
-    if (from.n > 0)
-        memcpy(to, from.p, from.n);
-    *room = to + from.n;
-    return (struct hl_str){to, from.n};
-}
+static const struct hl_column claimed_columns[] = {
+    HL_COLUMN(struct hl_claimed, epoch, INT),
+    HL_COLUMN(struct hl_claimed, attempt, INT),
+    HL_COLUMN(struct hl_claimed, has_webhook, INT),
+    HL_COLUMN(struct hl_claimed, created_ms, INT),
+    HL_COLUMN(struct hl_claimed, terms.timeout_ms, INT),
+    HL_COLUMN(struct hl_claimed, terms.max_attempts, INT),
+    HL_COLUMN(struct hl_claimed, project, TEXT),
+    HL_COLUMN(struct hl_claimed, app, TEXT),
+    HL_COLUMN_SECRET(struct hl_claimed, head, BYTES),
+};
+const struct hl_columns hl_claimed_columns = HL_COLUMNS(claimed_columns);
 
-char *hl_store_message_keep(struct hl_str *const strings[], size_t count)
-{
-    size_t n = 1; /* so that it is never NULL for want of bytes */
-    for (size_t i = 0; i < count; i++)
-        n += strings[i]->n;
-    char *kept = malloc(n), *room = kept;
-    for (size_t i = 0; kept && i < count; i++)
-        *strings[i] = hl_store_message_copy(&room, *strings[i]);
-    return kept;
-}
+static const struct hl_column leased_columns[] = {
+    HL_COLUMN(struct hl_leased, lane, INT),
+    HL_COLUMN(struct hl_leased, round, INT),
+    HL_COLUMN(struct hl_leased, n, INT),
+    HL_COLUMN(struct hl_leased, max_attempts, INT),
+    HL_COLUMN(struct hl_leased, is_async, INT),
+    HL_COLUMN(struct hl_leased, project, TEXT),
+    HL_COLUMN(struct hl_leased, app, TEXT),
+    HL_COLUMN_SECRET(struct hl_leased, url, BYTES),
+    HL_COLUMN_SECRET(struct hl_leased, secret, BYTES),
+    HL_COLUMN(struct hl_leased, traceparent, RAW),
+};
+const struct hl_columns hl_leased_columns = HL_COLUMNS(leased_columns);
 
-void *hl_store_message_alloc(size_t size, size_t strings, uint32_t type, char **room)
+/* A copy of the message and, behind it, of its strings. NULL: out of memory. */
+static void *copy(const struct hl_columns *columns, const void *from, size_t size, uint32_t type)
 {
-    struct hl_msg *msg = calloc(1, size + strings);
+    struct hl_msg *msg = malloc(size + hl_columns_weigh(columns, from));
     if (!msg)
         return NULL;
-    msg->type = type;
-    if (room)
-        *room = (char *)msg + size;
+    char *room = (char *)msg + size;
+    memcpy(msg, from, size);
+    *msg = (struct hl_msg){.type = type};
+    hl_columns_copy(columns, msg, &room);
     return msg;
-}
-
-static size_t strings_of(const struct hl_accept *a)
-{
-    return a->project.n + a->app.n + a->method.n + a->target.n + a->head.n + a->webhook_url.n +
-           a->webhook_secret.n + a->traceparent.n + a->idempotency_key.n + a->subject.n +
-           a->identity.n;
 }
 
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
 {
-    char *room;
-    struct hl_accept *a = hl_store_message_alloc(sizeof(*a), strings_of(tmpl), op, &room);
-    if (!a)
-        return NULL;
-    *a = *tmpl;
-    a->m.msg = (struct hl_msg){.type = op};
-    a->project = hl_store_message_copy(&room, tmpl->project);
-    a->app = hl_store_message_copy(&room, tmpl->app);
-    a->method = hl_store_message_copy(&room, tmpl->method);
-    a->target = hl_store_message_copy(&room, tmpl->target);
-    a->head = hl_store_message_copy(&room, tmpl->head);
-    a->webhook_url = hl_store_message_copy(&room, tmpl->webhook_url);
-    a->webhook_secret = hl_store_message_copy(&room, tmpl->webhook_secret);
-    a->traceparent = hl_store_message_copy(&room, tmpl->traceparent);
-    a->idempotency_key = hl_store_message_copy(&room, tmpl->idempotency_key);
-    a->subject = hl_store_message_copy(&room, tmpl->subject);
-    a->identity = hl_store_message_copy(&room, tmpl->identity);
-    tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
+    struct hl_accept *a = copy(&of_accept, tmpl, sizeof(*a), op);
+    if (a)
+        tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
     return a;
 }
 
@@ -92,11 +88,36 @@ void hl_accept_free(struct hl_accept *a)
 {
     if (!a)
         return;
-    wipe(a->webhook_secret);
-    wipe(a->webhook_url);
-    wipe(a->head);
+    hl_columns_wipe(&of_accept, a);
     hl_body_fini(&a->body);
     free(a);
+}
+
+enum hl_err hl_claimed_new(
+    const struct hl_claimed *from, struct hl_str bytes, struct hl_claimed **out)
+{
+    struct hl_claimed *c = copy(&hl_claimed_columns, from, sizeof(*c), HL_STORE_CLAIMED);
+    enum hl_err err = c ? HL_OK : HL_ERR_NOMEM;
+    if (c) {
+        c->body.bytes = NULL;
+        err = hl_body_copy(&c->body, bytes);
+    }
+    if (err)
+        hl_claimed_free(c);
+    else
+        *out = c;
+    return err;
+}
+
+enum hl_err hl_leased_new(const struct hl_leased *from, struct hl_str bytes, struct hl_leased **out)
+{
+    struct hl_leased *l = copy(&hl_leased_columns, from, sizeof(*l), HL_STORE_LEASED);
+    enum hl_err err = l ? hl_body_copy(&l->outcome.body, bytes) : HL_ERR_NOMEM;
+    if (err)
+        hl_leased_free(l);
+    else
+        *out = l;
+    return err;
 }
 
 void hl_claimed_leave(struct hl_claimed *c)
@@ -111,7 +132,7 @@ void hl_claimed_free(struct hl_claimed *c)
     if (!c)
         return;
     hl_claimed_leave(c);
-    wipe(c->head);
+    hl_columns_wipe(&hl_claimed_columns, c);
     hl_body_fini(&c->body);
     free(c);
 }
@@ -162,8 +183,7 @@ void hl_leased_free(struct hl_leased *l)
 {
     if (!l)
         return;
-    wipe(l->secret);
-    wipe(l->url);
+    hl_columns_wipe(&hl_leased_columns, l);
     hl_body_fini(&l->outcome.body);
     free(l);
 }
@@ -213,7 +233,7 @@ void hl_attempt_drop(struct hl_attempt *a)
 
 size_t hl_accept_weight(const struct hl_accept *a)
 {
-    return sizeof(*a) + strings_of(a) + body_weight(&a->body);
+    return sizeof(*a) + hl_columns_weigh(&of_accept, a) + body_weight(&a->body);
 }
 
 size_t hl_finish_weight(const struct hl_finish *f)

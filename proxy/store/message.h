@@ -4,25 +4,24 @@
 #define HL_STORE_MESSAGE_H
 
 #include "loop/mailbox.h"
+#include "store/column.h"
 #include "store/lease.h"
 #include "store/question.h"
 
 struct hl_accept;
 struct hl_cancel_run;
+struct hl_claimed;
 struct hl_config;
 struct hl_finish;
 
-/* Copies `from` to `*room` and moves `*room` behind it. */
-struct hl_str hl_store_message_copy(char **room, struct hl_str from);
+/* What a database says of them, in this order; secrets as they are sealed there. */
+extern const struct hl_columns hl_claimed_columns, hl_leased_columns;
 
-/* Copies the strings, which then are the copies, behind each other into one allocation, owned by the
- * caller; NULL: out of memory. */
-char *hl_store_message_keep(struct hl_str *const strings[], size_t count);
-
-/* Room for a message of `size` bytes and `strings` bytes behind it, zeroed; NULL when out of
- * memory.
- * `*room` points at the strings. */
-void *hl_store_message_alloc(size_t size, size_t strings, uint32_t type, char **room);
+/* Copies of `from`, with its strings behind the struct, and of `bytes` where the body is INLINE. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_claimed_new(
+    const struct hl_claimed *from, struct hl_str bytes, struct hl_claimed **out);
+HL_MUST_CHECK enum hl_err hl_leased_new(
+    const struct hl_leased *from, struct hl_str bytes, struct hl_leased **out);
 
 /* Whether it means nothing before `earlier` is done: who sent both waits for no reply in between. */
 static inline bool hl_store_message_follows(

@@ -8,20 +8,89 @@
 #include "store/account.h"
 #include "store/message.h"
 
+static const struct hl_column run_row_columns[] = {
+    HL_COLUMN(struct hl_run_row, run_id, ID),
+    HL_COLUMN(struct hl_run_row, state, INT),
+    HL_COLUMN(struct hl_run_row, is_async, INT),
+    HL_COLUMN(struct hl_run_row, has_webhook, INT),
+    HL_COLUMN(struct hl_run_row, attempt, INT),
+    HL_COLUMN(struct hl_run_row, created_ms, INT),
+    HL_COLUMN(struct hl_run_row, started_ms, INT),
+    HL_COLUMN(struct hl_run_row, request_size, INT),
+    HL_COLUMN(struct hl_run_row, terms.priority, INT),
+    HL_COLUMN(struct hl_run_row, attempt_log, TEXT),
+    HL_COLUMN(struct hl_run_row, next_attempt_ms, INT),
+    HL_COLUMN(struct hl_run_row, method, RAW),
+    HL_COLUMN(struct hl_run_row, path, RAW),
+    HL_COLUMN(struct hl_run_row, identity, RAW),
+    HL_COLUMN(struct hl_run_row, rerun_of, ID),
+    HL_COLUMN(struct hl_run_row, project, TEXT),
+    HL_COLUMN(struct hl_run_row, app, TEXT),
+};
+const struct hl_columns hl_run_row_columns = HL_COLUMNS(run_row_columns);
+
+static const struct hl_column delivery_row_columns[] = {
+    HL_COLUMN(struct hl_delivery_row, delivery_id, ID),
+    HL_COLUMN(struct hl_delivery_row, run_id, ID),
+    HL_COLUMN(struct hl_delivery_row, state, INT),
+    HL_COLUMN(struct hl_delivery_row, run_state, INT),
+    HL_COLUMN(struct hl_delivery_row, round, INT),
+    HL_COLUMN(struct hl_delivery_row, n, INT),
+    HL_COLUMN(struct hl_delivery_row, max_attempts, INT),
+    HL_COLUMN(struct hl_delivery_row, created_ms, INT),
+    HL_COLUMN(struct hl_delivery_row, done_ms, INT),
+    HL_COLUMN(struct hl_delivery_row, next_ms, INT),
+    HL_COLUMN(struct hl_delivery_row, project, TEXT),
+    HL_COLUMN(struct hl_delivery_row, app, TEXT),
+};
+const struct hl_columns hl_delivery_row_columns = HL_COLUMNS(delivery_row_columns);
+
+static const struct hl_column attempt_row_columns[] = {
+    HL_COLUMN(struct hl_attempt_row, round, INT),
+    HL_COLUMN(struct hl_attempt_row, n, INT),
+    HL_COLUMN(struct hl_attempt_row, started_ms, INT),
+    HL_COLUMN(struct hl_attempt_row, ended_ms, INT),
+    HL_COLUMN(struct hl_attempt_row, verdict, INT),
+    HL_COLUMN(struct hl_attempt_row, http_status, INT),
+    HL_COLUMN(struct hl_attempt_row, error, RAW),
+};
+const struct hl_columns hl_attempt_row_columns = HL_COLUMNS(attempt_row_columns);
+
+/* The strings that are not in those tables. */
+static const struct hl_column run_row_strings[] = {
+    HL_COLUMN(struct hl_run_row, content_type, RAW),
+    HL_COLUMN(struct hl_run_row, content_encoding, RAW),
+    HL_COLUMN(struct hl_run_row, replica, TEXT),
+};
+static const struct hl_column delivery_row_strings[] = {
+    HL_COLUMN(struct hl_delivery_row, destination, RAW),
+};
+
+/* The strings of both, behind each other in one allocation. NULL: out of memory. */
+static char *keep(void *row, const struct hl_columns *columns, struct hl_columns more)
+{
+    size_t n = hl_columns_weigh(columns, row) + hl_columns_weigh(&more, row);
+    char *kept = malloc(n + 1), *room = kept; /* never NULL for want of bytes */
+    if (kept) {
+        hl_columns_copy(columns, row, &room);
+        hl_columns_copy(&more, row, &room);
+    }
+    return kept;
+}
+
 enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome)
 {
+    row->terms.priority = hl_priority_of((int)row->terms.priority);
     row->content_type = hl_str_from(outcome->content_type);
     row->content_encoding = hl_str_from(outcome->content_encoding);
-    struct hl_str *each[] = {&row->project, &row->app, &row->method, &row->path, &row->content_type,
-        &row->content_encoding, &row->replica, &row->attempt_log, &row->identity};
-    row->strings = hl_store_message_keep(each, HL_ARRAY_LEN(each));
+    row->strings = keep(row, &hl_run_row_columns, (struct hl_columns)HL_COLUMNS(run_row_strings));
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 
 enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row)
 {
-    struct hl_str *each[] = {&row->project, &row->app, &row->destination};
-    row->strings = hl_store_message_keep(each, HL_ARRAY_LEN(each));
+    row->strings =
+        keep(row, &hl_delivery_row_columns, (struct hl_columns)HL_COLUMNS(delivery_row_strings));
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 

@@ -219,7 +219,10 @@ struct hl_overview {
 void hl_overview_fini(struct hl_overview *o);
 
 /* For who answers. */
-/* The strings, borrowed until now, and those of the outcome become the row's. HL_ERR_NOMEM. */
+/* What a database says of them, in this order. */
+extern const struct hl_columns hl_run_row_columns, hl_delivery_row_columns, hl_attempt_row_columns;
+/* Of what was read: the numbers are right, and the strings, borrowed until now, and those of the outcome become the
+ * row's. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome);
 /* The strings, borrowed until now, become the row's. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row);

@@ -184,15 +184,10 @@ enum hl_err hl_unseal(struct hl_sealer *s, const char *name, const struct hl_id 
     return err;
 }
 
-enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place, const struct hl_id *row,
-    struct hl_str sealed, char **room, struct hl_str *out)
+enum hl_err hl_unseal_copy(struct hl_sealer *s, const char *place, const struct hl_id *row,
+    struct hl_str sealed, struct hl_str *copy)
 {
-    char *to = *room;
-    if (sealed.n == 0)
-        return HL_OK;
-    out->p = to;
-    *room += sealed.n;
-    return hl_unseal(s, place, row, sealed, to, &out->n);
+    return sealed.n > 0 ? hl_unseal(s, place, row, sealed, (char *)copy->p, &copy->n) : HL_OK;
 }
 
 enum hl_err hl_unseal_append(struct hl_sealer *s, const char *place, const struct hl_id *row,

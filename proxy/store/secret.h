@@ -55,8 +55,8 @@ HL_MUST_CHECK enum hl_err hl_unseal(struct hl_sealer *s, const char *place, cons
 /* Behind what `out` holds. Errors as above, and HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_unseal_append(struct hl_sealer *s, const char *place,
     const struct hl_id *row, struct hl_str sealed, struct hl_buf *out);
-/* To `*room`, which moves behind it; an empty value is none. Errors as above. */
-HL_MUST_CHECK enum hl_err hl_unseal_into(struct hl_sealer *s, const char *place,
-    const struct hl_id *row, struct hl_str sealed, char **room, struct hl_str *out);
+/* `*copy`, in memory of its own, is a copy of it until it is the value; an empty one is none. Errors as above. */
+HL_MUST_CHECK enum hl_err hl_unseal_copy(struct hl_sealer *s, const char *place,
+    const struct hl_id *row, struct hl_str sealed, struct hl_str *copy);
 
 #endif

@@ -37,9 +37,10 @@ const struct hl_id stub_earlier_run = {{0xee}};
 
 static void *new_message(size_t size, uint32_t type)
 {
-    void *msg = hl_store_message_alloc(size, 0, type, NULL);
+    struct hl_msg *msg = calloc(1, size);
     if (!msg)
         abort();
+    msg->type = type;
     return msg;
 }
 
@@ -95,15 +96,14 @@ static void match(struct hl_store *s)
 
 static void enqueue(struct hl_store *s, struct hl_accept *a)
 {
-    char *room;
-    struct hl_claimed *claimed =
-        hl_store_message_alloc(sizeof *claimed, a->head.n, HL_STORE_CLAIMED, &room);
-    if (!claimed)
+    struct hl_claimed *claimed;
+    const struct hl_claimed first = {.run_id = a->run_id,
+        .epoch = 1,
+        .attempt = 1,
+        .has_webhook = a->webhook_url.n > 0,
+        .head = a->head};
+    if (hl_claimed_new(&first, HL_STR(""), &claimed) != HL_OK)
         abort();
-    claimed->run_id = a->run_id;
-    claimed->epoch = claimed->attempt = 1;
-    claimed->has_webhook = a->webhook_url.n > 0;
-    claimed->head = hl_store_message_copy(&room, a->head);
     claimed->body = a->body;
     a->body = (struct hl_body){.where = HL_BODY_NONE};
     s->queue[s->queued++] = claimed;

@@ -18,25 +18,14 @@ static enum hl_err read_delivery(
 {
     char destination[HL_DESTINATION_MAX];
     *row = (struct hl_delivery_row){0};
-    hl_pg_id(from, &row->delivery_id);
-    hl_pg_id(from, &row->run_id);
-    row->state = (enum hl_delivery_state)hl_pg_int(from);
-    row->run_state = (enum hl_run_state)hl_pg_int(from);
-    row->round = (uint32_t)hl_pg_int(from);
-    row->n = (uint32_t)hl_pg_int(from);
-    row->max_attempts = (uint32_t)hl_pg_int(from);
-    row->created_ms = hl_pg_int(from);
-    row->done_ms = hl_pg_int(from);
-    row->project = hl_pg_str(from);
-    row->app = hl_pg_str(from);
+    hl_pg_columns_read(from, &hl_delivery_row_columns, row);
     row->destination =
         hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
     row->attempt_count = (uint64_t)hl_pg_int(from);
-    row->next_ms = hl_pg_int(from);
     return hl_delivery_row_keep(row);
 }
 
-#define URL_AT 11 /* the column */
+#define URL_AT 12 /* the column */
 
 /* The columns of an attempt begin where those of its delivery end; null: it has none. */
 #define ATTEMPT_AT 14
@@ -74,13 +63,7 @@ static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *r
     if (!row->attempts)
         return HL_ERR_NOMEM;
     struct hl_attempt_row *a = &row->attempts[row->n_attempts++];
-    a->round = (uint32_t)hl_pg_int(from);
-    a->n = (uint32_t)hl_pg_int(from);
-    a->started_ms = hl_pg_int(from);
-    a->ended_ms = hl_pg_int(from);
-    a->verdict = (enum hl_attempt_verdict)hl_pg_int(from);
-    a->http_status = (uint16_t)hl_pg_int(from);
-    hl_str_put_cut(a->error, sizeof(a->error), hl_pg_str(from));
+    hl_pg_columns_read(from, &hl_attempt_row_columns, a);
     return read_report(from, a);
 }
 

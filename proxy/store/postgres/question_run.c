@@ -32,23 +32,7 @@ static enum hl_err read_run(
 {
     *row = (struct hl_run_row){.response_size = -1, .encoding = HL_ENCODING_NONE};
     *o = (struct hl_outcome){0};
-    hl_pg_id(from, &row->run_id);
-    row->state = (enum hl_run_state)hl_pg_int(from);
-    row->is_async = hl_pg_int(from);
-    row->has_webhook = hl_pg_int(from);
-    row->attempt = (uint32_t)hl_pg_int(from);
-    row->created_ms = hl_pg_int(from);
-    row->started_ms = hl_pg_int(from);
-    row->request_size = hl_pg_int(from);
-    row->terms.priority = hl_priority_of((int)hl_pg_int(from));
-    row->attempt_log = hl_pg_str(from);
-    row->next_attempt_ms = hl_pg_int(from);
-    row->method = hl_pg_str(from);
-    row->path = hl_pg_str(from);
-    row->identity = hl_pg_str(from);
-    hl_pg_id(from, &row->rerun_of);
-    row->project = hl_pg_str(from);
-    row->app = hl_pg_str(from);
+    hl_pg_columns_read(from, &hl_run_row_columns, row);
     row->replica = hl_pg_str(from);
     row->deliveries_pending = (uint32_t)hl_pg_int(from);
     row->deliveries_ok = (uint32_t)hl_pg_int(from);

@@ -27,8 +27,8 @@ bool hl_pg_id(struct hl_pg_row *row, struct hl_id *id);
 struct hl_str hl_pg_str(struct hl_pg_row *row);
 bool hl_pg_next_is_null(const struct hl_pg_row *row);
 
-/* Those of {…_columns_of(r)} in the statement. What is no array borrows. */
-void hl_pg_read_columns(struct hl_pg_row *row, const struct hl_columns *columns, void *record);
+/* The columns of a table (store/column.h). */
+void hl_pg_columns_read(struct hl_pg_row *row, const struct hl_columns *columns, void *record);
 
 /* body_where, body_size, body_sha256, body_file, body_bytes: {request} and the like of postgres/sql/parts.sql. `bytes` stays
  * NULL and `*bytes` borrows them. */

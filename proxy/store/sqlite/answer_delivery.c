@@ -27,18 +27,7 @@ static enum hl_err ask_delivery(
     if (err)
         return err;
     *row = (struct hl_delivery_row){0};
-    hl_sql_id(&from, &row->delivery_id);
-    hl_sql_id(&from, &row->run_id);
-    row->state = (enum hl_delivery_state)hl_sql_int(&from);
-    row->run_state = (enum hl_run_state)hl_sql_int(&from);
-    row->round = (uint32_t)hl_sql_int(&from);
-    row->n = (uint32_t)hl_sql_int(&from);
-    row->max_attempts = (uint32_t)hl_sql_int(&from);
-    row->created_ms = hl_sql_int(&from);
-    row->done_ms = hl_sql_int(&from);
-    row->next_ms = hl_sql_int(&from);
-    row->project = hl_sql_str(&from);
-    row->app = hl_sql_str(&from);
+    hl_sql_columns(&from, &hl_delivery_row_columns, row);
     struct hl_str sealed = hl_sql_str(&from);
     row->destination =
         hl_destination_unseal(&r->sealer, "webhook.url", &row->run_id, sealed, destination);
@@ -52,14 +41,7 @@ static enum hl_err ask_delivery(
 
 static void read_attempt(struct hl_sql_row *from, struct hl_attempt_row *row)
 {
-    *row = (struct hl_attempt_row){.round = (uint32_t)hl_sql_int(from)};
-    row->n = (uint32_t)hl_sql_int(from);
-    row->started_ms = hl_sql_int(from);
-    row->ended_ms = hl_sql_int(from);
-    row->verdict = (enum hl_attempt_verdict)hl_sql_int(from);
-    row->http_status = (uint16_t)hl_sql_int(from);
-    struct hl_str error = hl_sql_str(from);
-    hl_str_put_cut(row->error, sizeof(row->error), error);
+    hl_sql_columns(from, &hl_attempt_row_columns, row);
     row->report = hl_attempt_report_unpack(hl_sql_str(from));
 }
 

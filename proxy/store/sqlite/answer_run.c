@@ -36,23 +36,7 @@ static void read_columns(
 {
     *row = (struct hl_run_row){.response_size = -1, .encoding = HL_ENCODING_NONE};
     *o = (struct hl_outcome){0};
-    hl_sql_id(from, &row->run_id);
-    row->state = (enum hl_run_state)hl_sql_int(from);
-    row->is_async = hl_sql_int(from);
-    row->has_webhook = hl_sql_int(from);
-    row->attempt = (uint32_t)hl_sql_int(from);
-    row->created_ms = hl_sql_int(from);
-    row->started_ms = hl_sql_int(from);
-    row->request_size = hl_sql_int(from);
-    row->terms.priority = hl_priority_of((int)hl_sql_int(from));
-    row->attempt_log = hl_sql_str(from);
-    row->next_attempt_ms = hl_sql_int(from);
-    row->method = hl_sql_str(from);
-    row->path = hl_sql_str(from);
-    row->identity = hl_sql_str(from);
-    hl_sql_id(from, &row->rerun_of);
-    row->project = hl_sql_str(from);
-    row->app = hl_sql_str(from);
+    hl_sql_columns(from, &hl_run_row_columns, row);
     int64_t packed = hl_sql_int(from);
     row->deliveries_pending = deliveries_in(packed, HL_DELIVERY_PENDING);
     row->deliveries_ok = deliveries_in(packed, HL_DELIVERY_OK);

@@ -21,10 +21,12 @@
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 
-/* The row's strings are gone once it is stepped or reset: the message gets copies. */
+/* NOT_FOUND, CONFLICT, CORRUPT: it cannot be handed out, see pass_over. */
 static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
 {
+    struct hl_claimed claimed = {.first_ms = 0};
+    struct hl_str bytes;
     run->number = hl_sql_int(row);
     run->place.subject = (uint64_t)hl_sql_int(row);
     run->place.turn = hl_sql_int(row);
@@ -32,58 +34,35 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     hl_sql_id(row, run_id);
     bool has_run = hl_sql_int(row), has_app = hl_sql_int(row);
     run->app_id = hl_sql_int(row);
-    run->has_webhook = hl_sql_int(row);
-    int64_t created_ms = hl_sql_int(row);
-    run->epoch = (uint32_t)hl_sql_int(row) + 1;
-    run->attempt = (uint32_t)hl_sql_int(row) + 1;
-    uint32_t max_attempts = (uint32_t)hl_sql_int(row);
     struct hl_str attempt_log = hl_sql_str(row);
-    int64_t first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
-    uint64_t events = hl_attempt_log_events(attempt_log);
-    int64_t timeout_ms = hl_sql_int(row), start_by_ms = hl_sql_int(row);
-    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row), head = hl_sql_str(row);
-    struct hl_body body;
-    struct hl_str bytes;
-    char *room;
-
-    hl_sql_body(row, &body, &bytes);
-    run->has_file = body.where == HL_BODY_FILE;
-    run->file = body.file;
-    run->file_size = body.size;
+    claimed.run_id = *run_id;
+    claimed.first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
+    claimed.events = hl_attempt_log_events(attempt_log);
+    claimed.start_by_ms = hl_sql_int(row);
+    hl_sql_columns(row, &hl_claimed_columns, &claimed);
+    hl_sql_body(row, &claimed.body, &bytes);
+    claimed.terms.priority = run->place.class;
+    run->has_webhook = claimed.has_webhook;
+    run->epoch = ++claimed.epoch;
+    run->attempt = ++claimed.attempt;
+    run->has_file = claimed.body.where == HL_BODY_FILE;
+    run->file = claimed.body.file;
+    run->file_size = claimed.body.size;
     if (has_begun)
         return HL_ERR_CONFLICT;
     if (!has_run)
         return HL_ERR_NOT_FOUND;
-    if (!has_app || body.where > HL_BODY_FILE)
+    if (!has_app || claimed.body.where > HL_BODY_FILE)
         return HL_ERR_CORRUPT;
-    struct hl_claimed *c =
-        hl_store_message_alloc(sizeof(*c), project.n + app.n + head.n, HL_STORE_CLAIMED, &room);
-    if (!c)
-        return HL_ERR_NOMEM;
-    c->run_id = *run_id;
-    c->epoch = run->epoch;
-    c->attempt = run->attempt;
-    c->has_webhook = run->has_webhook;
-    c->created_ms = created_ms;
-    c->terms = (struct hl_run_terms){.timeout_ms = (uint64_t)timeout_ms,
-        .max_attempts = max_attempts,
-        .priority = run->place.class};
-    c->start_by_ms = start_by_ms;
-    c->first_ms = first_ms;
-    c->events = events;
-    c->project = hl_store_message_copy(&room, project);
-    c->app = hl_store_message_copy(&room, app);
-    c->head.p = room;
-    c->body = body;
-    enum hl_err err = hl_unseal(&db->sealer, "ticket.head", run_id, head, room, &c->head.n);
+    struct hl_claimed *c = NULL;
+    enum hl_err err = hl_claimed_new(&claimed, bytes, &c);
     if (!err)
-        err = hl_body_copy(&c->body, bytes);
-    if (err) {
+        err = hl_unseal_copy(&db->sealer, "ticket.head", run_id, claimed.head, &c->head);
+    if (err)
         hl_claimed_free(c);
-        return err;
-    }
-    *out = c;
-    return HL_OK;
+    else
+        *out = c;
+    return err;
 }
 
 /* A request that cannot be opened (the key or a row was tampered with, or is missing) must not block

@@ -71,29 +71,22 @@ bool hl_fresh_is_queue(const struct hl_database *db)
 
 static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
 {
-    char *room;
-    struct hl_claimed *c = hl_store_message_alloc(
-        sizeof(*c), a->project.n + a->app.n + a->head.n, HL_STORE_CLAIMED, &room);
-    if (!c)
-        return HL_ERR_NOMEM;
-    c->run_id = a->run_id;
-    c->epoch = c->attempt = 1;
-    c->has_webhook = a->webhook_url.n > 0;
-    c->is_fresh = true;
-    c->created_ms = a->created_ms;
-    c->terms = a->terms;
-    c->first_ms = hl_clock_steady_ms();
-    c->start_by_ms = start_by_ms(a);
-    c->project = hl_store_message_copy(&room, a->project);
-    c->app = hl_store_message_copy(&room, a->app);
-    c->head = hl_store_message_copy(&room, a->head);
-    c->body = a->body;
-    enum hl_err err = hl_body_copy(&c->body, (struct hl_str){a->body.bytes, a->body.size});
-    if (err)
-        hl_claimed_free(c);
-    else
-        *out = c;
-    return err;
+    struct hl_claimed claimed = {
+        .run_id = a->run_id,
+        .epoch = 1,
+        .attempt = 1,
+        .has_webhook = a->webhook_url.n > 0,
+        .is_fresh = true,
+        .created_ms = a->created_ms,
+        .terms = a->terms,
+        .first_ms = hl_clock_steady_ms(),
+        .start_by_ms = start_by_ms(a),
+        .project = a->project,
+        .app = a->app,
+        .head = a->head,
+        .body = a->body,
+    };
+    return hl_claimed_new(&claimed, (struct hl_str){a->body.bytes, a->body.size}, out);
 }
 
 enum hl_err hl_fresh_claim(

@@ -14,51 +14,35 @@
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/ended.h"
 
-/* The row's strings are gone once it is stepped or reset: the message gets copies. */
 static enum hl_err read_delivery(
     struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
 {
-    struct hl_id run_id;
-    bool has_id = hl_sql_id(row, id), has_run = hl_sql_id(row, &run_id);
-    bool is_whole = hl_sql_int(row) && has_id && has_run;
-    uint64_t lane = (uint64_t)hl_sql_int(row);
-    uint32_t round = (uint32_t)hl_sql_int(row), n = (uint32_t)hl_sql_int(row) + 1;
-    uint32_t max_attempts = (uint32_t)hl_sql_int(row);
-    struct hl_str project = hl_sql_str(row), app = hl_sql_str(row);
-    struct hl_str url = hl_sql_str(row), secret = hl_sql_str(row), trace = hl_sql_str(row);
+    struct hl_leased leased = {.n = 0};
     struct hl_str bytes;
-    char *room;
-
-    if (!is_whole || url.n == 0)
+    bool has_id = hl_sql_id(row, id), has_run = hl_sql_id(row, &leased.run_id);
+    bool is_whole = hl_sql_int(row) && has_id && has_run;
+    hl_sql_columns(row, &hl_leased_columns, &leased);
+    leased.outcome.state = (enum hl_run_state)hl_sql_int(row);
+    hl_sql_outcome(row, &leased.outcome, &bytes);
+    leased.delivery_id = *id;
+    leased.n++;
+    if (leased.max_attempts == 0)
+        leased.max_attempts = db->webhook_attempts;
+    if (!is_whole || leased.url.n == 0)
         return HL_ERR_CORRUPT;
-    struct hl_leased *l = hl_store_message_alloc(
-        sizeof(*l), project.n + app.n + url.n + secret.n + trace.n, HL_STORE_LEASED, &room);
-    if (!l)
-        return HL_ERR_NOMEM;
-    l->delivery_id = *id;
-    l->run_id = run_id;
-    l->lane = lane;
-    l->round = round;
-    l->n = n;
-    l->max_attempts = max_attempts ? max_attempts : db->webhook_attempts;
-    l->project = hl_store_message_copy(&room, project);
-    l->app = hl_store_message_copy(&room, app);
-    l->traceparent = hl_store_message_copy(&room, trace);
-    l->is_async = hl_sql_int(row);
-    l->failing_since_ms = hl_lanes_failing_since(&db->base.backlog->lanes, lane);
-    l->outcome.state = (enum hl_run_state)hl_sql_int(row);
-    hl_sql_outcome(row, &l->outcome, &bytes);
-    enum hl_err err = hl_unseal_into(&db->sealer, "webhook.url", &run_id, url, &room, &l->url);
+    leased.failing_since_ms = hl_lanes_failing_since(&db->base.backlog->lanes, leased.lane);
+    const struct hl_id *run_id = &leased.run_id;
+    struct hl_leased *l = NULL;
+    enum hl_err err = hl_leased_new(&leased, bytes, &l);
     if (!err)
-        err = hl_unseal_into(&db->sealer, "webhook.secret", &run_id, secret, &room, &l->secret);
+        err = hl_unseal_copy(&db->sealer, "webhook.url", run_id, leased.url, &l->url);
     if (!err)
-        err = hl_body_copy(&l->outcome.body, bytes);
-    if (err) {
+        err = hl_unseal_copy(&db->sealer, "webhook.secret", run_id, leased.secret, &l->secret);
+    if (err)
         hl_leased_free(l);
-        return err;
-    }
-    *out = l;
-    return HL_OK;
+    else
+        *out = l;
+    return err;
 }
 
 static enum hl_err add_attempt(

@@ -72,14 +72,11 @@ static void tell(uint32_t type)
 
 static struct hl_claimed *make_claim(uint8_t n)
 {
-    static const char head[] = "POST /run HTTP/1.1\r\nHost: h\r\n";
-    char *room;
-    struct hl_claimed *c =
-        hl_store_message_alloc(sizeof(*c), sizeof(head) - 1, HL_STORE_CLAIMED, &room);
-    c->run_id = (struct hl_id){{n}};
-    c->epoch = c->attempt = 1;
-    c->head = hl_store_message_copy(&room, HL_STR("POST /run HTTP/1.1\r\nHost: h\r\n"));
-    c->body = (struct hl_body){.where = HL_BODY_NONE};
+    struct hl_claimed *c, claimed = {.run_id = {{n}},
+                              .epoch = 1,
+                              .attempt = 1,
+                              .head = HL_STR("POST /run HTTP/1.1\r\nHost: h\r\n")};
+    cr_assert_eq(hl_claimed_new(&claimed, HL_STR(""), &c), HL_OK);
     return c;
 }
 

@@ -241,12 +241,10 @@ static void release_run(void)
     const struct model_run *run = model_find(&t.m, &op.run_id);
     if (!run || !run->is_async)
         return;
-    char *room;
-    struct hl_str head = hl_str_from(body_text(run->request));
-    struct hl_claimed *c = hl_store_message_alloc(sizeof(*c), head.n, HL_STORE_CLAIMED, &room);
-    c->run_id = op.run_id;
-    c->epoch = some_epoch(&op.run_id);
-    c->head = hl_store_message_copy(&room, head);
+    struct hl_claimed *c, claimed = {.run_id = op.run_id,
+                              .epoch = some_epoch(&op.run_id),
+                              .head = hl_str_from(body_text(run->request))};
+    cr_assert_eq(hl_claimed_new(&claimed, HL_STR(""), &c), HL_OK);
     c->body = make_inline_body(body_bytes(run->request));
     if (t.has_request_file[run - t.m.runs]) {
         hl_body_fini(&c->body);

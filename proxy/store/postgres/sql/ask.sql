@@ -163,10 +163,10 @@ SELECT name FROM names WHERE name IS NOT NULL LIMIT :max::bigint;
 -- A row for each attempt of `d`, a delivery; :attempts how many of each, with what is known beside outcomes where one
 -- delivery is asked for.
 d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n, d.max_attempts, d.created_ms,
-    CASE WHEN d.state <> {delivery_state.pending} THEN d.done_ms END, d.project, d.app, r.url,
+    CASE WHEN d.state <> {delivery_state.pending} THEN d.done_ms END,
+    CASE d.state WHEN {delivery_state.pending} THEN {next_ms} END, d.project, d.app, r.url,
     CASE WHEN :attempts::bigint > 0 THEN (
         SELECT count(*) FROM :schema.attempt c WHERE c.delivery_id = d.delivery_id) END,
-    CASE d.state WHEN {delivery_state.pending} THEN {next_ms} END,
     a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, {attempt_verdict.running}), a.http_status, a.error,
     CASE WHEN :delivery_id::uuid IS NOT NULL THEN a.name_us END, a.connect_us, a.tls_us,
     a.first_byte_us, a.address, a.content_type,

@@ -8,8 +8,8 @@ t.node_id IS NULL AND NOT t.is_waiting;
 
 -- part: leased
 -- What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts).
-x.delivery_id, x.run_id, x.lane, x.round, x.n, x.max_attempts, r.is_async,
-    (SELECT f.since_ms FROM :schema.failing f WHERE f.lane = x.lane), r.project, r.app, r.url,
+x.delivery_id, x.run_id, (SELECT f.since_ms FROM :schema.failing f WHERE f.lane = x.lane),
+    x.lane, x.round, x.n, x.max_attempts, r.is_async, r.project, r.app, r.url,
     r.secret, r.traceparent, {outcome};
 
 -- name: DELIVERY_WAKE

@@ -22,8 +22,8 @@ state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NOT NULL;
 -- What a delivery is sent from, and whether all of it is there.
 SELECT delivery.delivery_id, delivery.run_id,
     app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,
-    delivery.lane, delivery.round, delivery.n, delivery.max_attempts, app.project, app.name,
-    webhook.url, webhook.secret, webhook.traceparent, run.is_async, result.state, {result}
+    delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
+    webhook.url, webhook.secret, webhook.traceparent, result.state, {result}
 FROM {from}
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN app ON app.app_id = run.app_id

@@ -163,8 +163,8 @@ DELETE FROM ticket WHERE number = :number;
 -- part: in_turn
 -- A queued run of a class, with all that its worker is told.
 SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id, run.number IS NOT NULL,
-    app.name IS NOT NULL, run.app_id, run.has_webhook, run.created_ms, run.epoch, run.attempt, run.max_attempts,
-    run.attempt_log, ticket.timeout_ms, ticket.start_by_ms, app.project, app.name, ticket.head, {body}
+    app.name IS NOT NULL, run.app_id, run.attempt_log, ticket.start_by_ms, run.epoch, run.attempt, run.has_webhook,
+    run.created_ms, ticket.timeout_ms, run.max_attempts, app.project, app.name, ticket.head, {body}
 FROM turn
 LEFT JOIN ticket ON ticket.number = turn.number
 LEFT JOIN run ON run.run_id = ticket.run_id
