@@ -32,6 +32,7 @@ struct hl_accept {
     int64_t created_ms;
     struct hl_str project, app;
     struct hl_str method, target; /* upstream; for lists and records */
+    struct hl_str path;           /* what lists show of the target; hl_accept_new says it */
     struct hl_str head;        /* ACCEPT: for the app, is_stored (http/edit.h); encrypted at rest */
     struct hl_str webhook_url; /* empty: none; encrypted at rest */
     struct hl_str webhook_secret;  /* the caller's; empty: none; encrypted at rest */
@@ -66,6 +67,9 @@ static inline bool hl_store_keeps_file(enum hl_err rc)
 {
     return rc == HL_OK || rc == HL_ERR_IO || rc == HL_ERR_CORRUPT;
 }
+
+/* What its row has of it. */
+extern const struct hl_columns hl_accept_row_columns;
 
 /* `tmpl`'s strings are copied, its body is taken (tmpl->body is emptied). NULL: out of memory. */
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl);

@@ -8,6 +8,7 @@
  *   {NAME_columns_of(r)}   r.finished_ms, r.reason, …
  *   {NAME_values}          :finished_ms, :reason, …
  *   {NAME_arrays}          :finished_ms::bigint[], :reason::bigint[], …   by PostgreSQL
+ * Rows that several tables have are a list in a header, HL_RUN_COLUMNS(record), which is a table by itself to SQL.
  * So a row is read, and parameters are bound, by where they stand. */
 #ifndef HL_STORE_COLUMN_H
 #define HL_STORE_COLUMN_H

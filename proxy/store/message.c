@@ -36,6 +36,9 @@ static const struct hl_column accept_columns[] = {
 };
 static const struct hl_columns of_accept = HL_COLUMNS(accept_columns);
 
+static const struct hl_column accept_row_columns[] = {HL_RUN_COLUMNS(struct hl_accept)};
+const struct hl_columns hl_accept_row_columns = HL_COLUMNS(accept_row_columns);
+
 static const struct hl_column claimed_columns[] = {
     HL_COLUMN(struct hl_claimed, epoch, INT),
     HL_COLUMN(struct hl_claimed, attempt, INT),
@@ -79,8 +82,10 @@ static void *copy(const struct hl_columns *columns, const void *from, size_t siz
 struct hl_accept *hl_accept_new(enum hl_store_op op, struct hl_accept *tmpl)
 {
     struct hl_accept *a = copy(&of_accept, tmpl, sizeof(*a), op);
-    if (a)
-        tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
+    if (!a)
+        return NULL;
+    a->path = hl_store_message_shown_path(a->target);
+    tmpl->body = (struct hl_body){.where = HL_BODY_NONE};
     return a;
 }
 

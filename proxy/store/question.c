@@ -14,18 +14,13 @@ static const struct hl_column run_row_columns[] = {
     HL_COLUMN(struct hl_run_row, is_async, INT),
     HL_COLUMN(struct hl_run_row, has_webhook, INT),
     HL_COLUMN(struct hl_run_row, attempt, INT),
-    HL_COLUMN(struct hl_run_row, created_ms, INT),
     HL_COLUMN(struct hl_run_row, started_ms, INT),
     HL_COLUMN(struct hl_run_row, request_size, INT),
-    HL_COLUMN(struct hl_run_row, terms.priority, INT),
     HL_COLUMN(struct hl_run_row, attempt_log, TEXT),
     HL_COLUMN(struct hl_run_row, next_attempt_ms, INT),
-    HL_COLUMN(struct hl_run_row, method, RAW),
-    HL_COLUMN(struct hl_run_row, path, RAW),
-    HL_COLUMN(struct hl_run_row, identity, RAW),
-    HL_COLUMN(struct hl_run_row, rerun_of, ID),
     HL_COLUMN(struct hl_run_row, project, TEXT),
     HL_COLUMN(struct hl_run_row, app, TEXT),
+    HL_RUN_COLUMNS(struct hl_run_row),
 };
 const struct hl_columns hl_run_row_columns = HL_COLUMNS(run_row_columns);
 

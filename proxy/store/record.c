@@ -71,6 +71,17 @@ static const struct hl_column outcome_columns[] = {
 };
 const struct hl_columns hl_outcome_columns = HL_COLUMNS(outcome_columns);
 
+static const struct hl_column account_columns[] = {
+    HL_COLUMN(struct hl_account, project, TEXT),
+    HL_COLUMN(struct hl_account, name, RAW),
+    HL_COLUMN(struct hl_account, role, INT),
+    HL_COLUMN(struct hl_account, created_ms, INT),
+    HL_COLUMN(struct hl_account, expires_ms, INT),
+    HL_COLUMN(struct hl_account, revoked_ms, INT),
+    HL_COLUMN(struct hl_account, last_used_ms, INT),
+};
+const struct hl_columns hl_account_columns = HL_COLUMNS(account_columns);
+
 static const char *text_at(const char *const *texts, size_t n, unsigned i)
 {
     return i < n ? texts[i] : "unknown";

@@ -163,6 +163,13 @@ void hl_outcome_cancel(struct hl_outcome *outcome);
 
 /* --- rows: what lists and questions answer ---------------------------------------------------- */
 
+/* What a run's row keeps as it was accepted: by both databases in `run`. A member of the terms that is to be kept is
+ * added here, and to both schemas. */
+#define HL_RUN_COLUMNS(record)                                                                     \
+    HL_COLUMN(record, created_ms, INT), HL_COLUMN(record, method, RAW),                            \
+        HL_COLUMN(record, path, RAW), HL_COLUMN(record, terms.priority, INT),                      \
+        HL_COLUMN(record, identity, RAW), HL_COLUMN_OR_NULL(record, rerun_of, ID)
+
 /* Times that have not come are 0. */
 struct hl_run_row {
     struct hl_id run_id;
@@ -260,5 +267,7 @@ struct hl_account {
     int64_t revoked_ms, last_used_ms; /* 0: not */
     struct hl_limits limits;
 };
+/* Between its id and its limits. */
+extern const struct hl_columns hl_account_columns;
 
 #endif

@@ -14,30 +14,35 @@
 #include "store/sqlite/database.h"
 
 struct delivery {
-    struct hl_id id, run_id;
+    struct hl_id delivery_id, run_id;
     struct hl_str project, app;
     int64_t run_state, state, round, n, max_attempts, created_ms, done_ms, due_ms, failing_ms;
     bool is_leased;
 };
 
+static const struct hl_column moved_delivery_columns[] = {
+    HL_COLUMN(struct delivery, delivery_id, ID),
+    HL_COLUMN(struct delivery, run_id, ID),
+    HL_COLUMN(struct delivery, project, TEXT),
+    HL_COLUMN(struct delivery, app, TEXT),
+    HL_COLUMN(struct delivery, run_state, INT),
+    HL_COLUMN(struct delivery, state, INT),
+    HL_COLUMN(struct delivery, round, INT),
+    HL_COLUMN(struct delivery, n, INT),
+    HL_COLUMN(struct delivery, max_attempts, INT),
+    HL_COLUMN(struct delivery, created_ms, INT),
+    HL_COLUMN(struct delivery, done_ms, INT),
+    HL_COLUMN(struct delivery, due_ms, INT),
+    HL_COLUMN(struct delivery, failing_ms, INT),
+};
+static const struct hl_columns moved = HL_COLUMNS(moved_delivery_columns);
+
 static void read_delivery(struct hl_sql_row *row, int64_t lead_ms, struct delivery *d)
 {
-    hl_sql_id(row, &d->id);
-    hl_sql_id(row, &d->run_id);
-    d->project = hl_sql_str(row);
-    d->app = hl_sql_str(row);
-    d->run_state = hl_sql_int(row);
-    d->state = hl_sql_int(row);
-    d->round = hl_sql_int(row);
-    d->n = hl_sql_int(row);
-    d->max_attempts = hl_sql_int(row);
+    hl_sql_columns(row, &moved, d);
     d->is_leased = hl_sql_int(row);
-    d->created_ms = hl_sql_int(row);
-    d->done_ms = hl_sql_int(row);
-    d->due_ms = hl_sql_int(row);
     if (d->due_ms > 0)
         d->due_ms -= lead_ms;
-    d->failing_ms = hl_sql_int(row);
 }
 
 static void settle(const struct hl_passage *p, struct delivery *d)
@@ -46,24 +51,6 @@ static void settle(const struct hl_passage *p, struct delivery *d)
         return;
     d->state = HL_DELIVERY_DEAD;
     d->done_ms = p->now_ms;
-}
-
-static void add_delivery(struct hl_pg_columns *rows, const struct delivery *d)
-{
-    hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &d->id);
-    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &d->run_id);
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, d->project);
-    hl_pg_columns_text(rows, HL_WRITE_P_APP, d->app);
-    hl_pg_columns_int(rows, HL_WRITE_P_RUN_STATE, d->run_state);
-    hl_pg_columns_int(rows, HL_WRITE_P_STATE, d->state);
-    hl_pg_columns_int(rows, HL_WRITE_P_ROUND, d->round);
-    hl_pg_columns_int(rows, HL_WRITE_P_N, d->n);
-    hl_pg_columns_int(rows, HL_WRITE_P_MAX_ATTEMPTS, d->max_attempts);
-    hl_pg_columns_int(rows, HL_WRITE_P_CREATED_MS, d->created_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_DONE_MS, d->done_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_DUE_MS, d->due_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_FAILING_MS, d->failing_ms);
-    hl_pg_columns_end_row(rows);
 }
 
 static void add_no_report(struct hl_pg_columns *more)
@@ -161,19 +148,21 @@ static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
 static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, struct hl_sql_args *attempts)
 {
     struct hl_sql_row row;
-    struct delivery d = {.id = p->after};
+    struct delivery d = {.delivery_id = p->after};
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
         read_delivery(&row, p->db->base.noted.lead_ms, &d);
         settle(p, &d);
-        add_delivery(&p->rows, &d);
-        err = take_attempts(p, attempts, &d.id);
+        hl_pg_columns_record(&p->rows, &hl_import_write_statements[HL_WRITE_DELIVERIES],
+            HL_WRITE_P_DELIVERY_ID, &moved, &d);
+        hl_pg_columns_end_row(&p->rows);
+        err = take_attempts(p, attempts, &d.delivery_id);
         if (!err && hl_passage_is_full(p))
-            err = send_batch(p, &d.id);
+            err = send_batch(p, &d.delivery_id);
         if (err)
             return err;
     }
-    return err == HL_ERR_NOT_FOUND ? send_batch(p, &d.id) : err;
+    return err == HL_ERR_NOT_FOUND ? send_batch(p, &d.delivery_id) : err;
 }
 
 enum hl_err hl_import_deliveries(struct hl_passage *p)

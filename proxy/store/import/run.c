@@ -30,12 +30,12 @@ static const struct {
     {"ticket.head", "run.head"}, {"webhook.url", "run.url"}, {"webhook.secret", "run.secret"}};
 
 struct run {
-    struct hl_id id, delivery_id;
-    struct hl_id rerun_of;
+    struct hl_id run_id, delivery_id, rerun_of;
     struct hl_str project, app, method, path, traceparent, identity, attempt_log, log;
+    struct hl_run_terms terms;
     bool has_begun, is_async, is_cancel_wished, has_ticket, is_interrupted, has_lane;
-    int64_t created_ms, started_ms, attempt, epoch, request_size, lane, timeout_ms, start_by_ms;
-    int64_t priority, turn_subject, turn, max_attempts;
+    int64_t created_ms, started_ms, request_size, lane, start_by_ms, turn_subject, turn;
+    uint32_t attempt, epoch;
     struct hl_str values[VALUES]; /* as they stood */
     struct hl_buf sealed[VALUES]; /* as they will stand; empty: null */
     struct hl_body request;
@@ -43,37 +43,38 @@ struct run {
     struct hl_str request_bytes, body_bytes;
 };
 
+/* What goes over as it stands. */
+static const struct hl_column moved_run_columns[] = {
+    HL_COLUMN(struct run, run_id, ID),
+    HL_COLUMN(struct run, project, TEXT),
+    HL_COLUMN(struct run, app, TEXT),
+    HL_COLUMN(struct run, is_async, INT),
+    HL_COLUMN(struct run, started_ms, INT),
+    HL_COLUMN(struct run, attempt, INT),
+    HL_COLUMN(struct run, epoch, INT),
+    HL_COLUMN(struct run, terms.timeout_ms, INT),
+    HL_COLUMN(struct run, start_by_ms, INT),
+    HL_COLUMN(struct run, turn_subject, INT),
+    HL_COLUMN(struct run, turn, INT),
+    HL_COLUMN(struct run, terms.max_attempts, INT),
+    HL_COLUMN(struct run, attempt_log, TEXT),
+    HL_COLUMN(struct run, traceparent, RAW),
+    HL_RUN_COLUMNS(struct run),
+};
+static const struct hl_columns moved = HL_COLUMNS(moved_run_columns);
+
 static void read_run(struct hl_sql_row *row, struct run *run)
 {
-    hl_sql_id(row, &run->id);
-    run->project = hl_sql_str(row);
-    run->app = hl_sql_str(row);
+    hl_sql_columns(row, &moved, run);
+    run->terms.priority = hl_priority_of((int)run->terms.priority);
     run->has_begun = hl_sql_int(row);
-    run->is_async = hl_sql_int(row);
-    run->created_ms = hl_sql_int(row);
-    run->started_ms = hl_sql_int(row);
-    run->attempt = hl_sql_int(row);
-    run->epoch = hl_sql_int(row);
     run->is_cancel_wished = hl_sql_int(row);
-    run->method = hl_sql_str(row);
-    run->path = hl_sql_str(row);
     run->request_size = hl_sql_int(row);
     run->has_ticket = hl_sql_int(row);
-    run->values[HEAD] = hl_sql_str(row);
+    for (int i = 0; i < VALUES; i++)
+        run->values[i] = hl_sql_str(row);
     hl_sql_body(row, &run->request, &run->request_bytes);
-    run->timeout_ms = hl_sql_int(row);
-    run->start_by_ms = hl_sql_int(row);
-    run->priority = hl_sql_int(row);
-    run->turn_subject = hl_sql_int(row);
-    run->turn = hl_sql_int(row);
-    run->identity = hl_sql_str(row);
-    run->max_attempts = hl_sql_int(row);
-    run->attempt_log = hl_sql_str(row);
-    hl_sql_id(row, &run->rerun_of);
     run->log = hl_sql_str(row);
-    run->values[URL] = hl_sql_str(row);
-    run->values[SECRET] = hl_sql_str(row);
-    run->traceparent = hl_sql_str(row);
     run->outcome.state = (enum hl_run_state)hl_sql_int(row);
     hl_sql_outcome(row, &run->outcome, &run->body_bytes);
 }
@@ -88,10 +89,11 @@ static enum hl_err reseal(struct hl_passage *p, struct run *run, int which)
         return HL_OK;
     if (!plain)
         return HL_ERR_NOMEM;
-    enum hl_err err = hl_unseal(&p->db->sealer, places[which].from, &run->id, sealed, plain, &n);
+    enum hl_err err =
+        hl_unseal(&p->db->sealer, places[which].from, &run->run_id, sealed, plain, &n);
     struct hl_str value = {plain, n};
     if (!err)
-        err = hl_seal(&p->sealer, places[which].to, &run->id, value, &run->sealed[which]);
+        err = hl_seal(&p->sealer, places[which].to, &run->run_id, value, &run->sealed[which]);
     if (!err && which == URL) {
         run->lane = (int64_t)hl_key_lane(p->sealer.key, value);
         run->has_lane = true;
@@ -200,39 +202,21 @@ static const unsigned sealed_params[VALUES] = {HL_WRITE_P_HEAD, HL_WRITE_P_URL, 
 
 static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_keep_requests keep)
 {
-    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &run->id);
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, run->project);
-    hl_pg_columns_text(rows, HL_WRITE_P_APP, run->app);
+    const struct hl_statement *statement = &hl_import_write_statements[HL_WRITE_RUNS];
+    hl_pg_columns_record(rows, statement, HL_WRITE_P_RUN_ID, &moved, run);
     hl_pg_columns_int(rows, HL_WRITE_P_STATE, run->outcome.state);
-    hl_pg_columns_int(rows, HL_WRITE_P_IS_ASYNC, run->is_async);
-    hl_pg_columns_int(rows, HL_WRITE_P_CREATED_MS, run->created_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_STARTED_MS, run->started_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_ATTEMPT, run->attempt);
-    hl_pg_columns_int(rows, HL_WRITE_P_EPOCH, run->epoch);
-    hl_pg_columns_bytes(rows, HL_WRITE_P_METHOD, run->method);
-    hl_pg_columns_bytes(rows, HL_WRITE_P_PATH, run->path);
     for (int i = 0; i < VALUES; i++)
         add_bytes_if(rows, sealed_params[i], run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_TRACEPARENT, run->traceparent);
     if (run->has_lane)
         hl_pg_columns_int(rows, HL_WRITE_P_LANE, run->lane);
     else
         hl_pg_columns_null(rows, HL_WRITE_P_LANE, HL_PG_INT);
     add_body(rows, &of_request, &run->request, run->request_bytes);
-    hl_pg_columns_record(rows, &hl_import_write_statements[HL_WRITE_RUNS], HL_WRITE_P_FINISHED_MS,
-        &hl_outcome_columns, &run->outcome);
+    hl_pg_columns_record(
+        rows, statement, HL_WRITE_P_FINISHED_MS, &hl_outcome_columns, &run->outcome);
     add_body(rows, &of_response, &run->outcome.body, run->body_bytes);
     hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &run->delivery_id);
     hl_pg_columns_int(rows, HL_WRITE_P_IS_INTERRUPTED, run->is_interrupted);
-    hl_pg_columns_int(rows, HL_WRITE_P_TIMEOUT_MS, run->timeout_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_START_BY_MS, run->start_by_ms);
-    hl_pg_columns_int(rows, HL_WRITE_P_PRIORITY, run->priority);
-    hl_pg_columns_int(rows, HL_WRITE_P_TURN_SUBJECT, run->turn_subject);
-    hl_pg_columns_int(rows, HL_WRITE_P_TURN, run->turn);
-    hl_pg_columns_bytes(rows, HL_WRITE_P_IDENTITY, run->identity);
-    hl_pg_columns_int(rows, HL_WRITE_P_MAX_ATTEMPTS, run->max_attempts);
-    hl_pg_columns_text(rows, HL_WRITE_P_ATTEMPT_LOG, run->attempt_log);
-    hl_pg_columns_id(rows, HL_WRITE_P_RERUN_OF, &run->rerun_of);
     add_bytes_if(rows, HL_WRITE_P_LOG, run->log.n > 0, run->log);
     hl_pg_columns_int(rows, HL_WRITE_P_KEEPS, hl_pg_keeps(keep));
     hl_pg_columns_end_row(rows);
@@ -279,11 +263,11 @@ static enum hl_err take(
     enum hl_err err = run.project.p ? settle(p, &run) : HL_OK;
     if (!err && run.project.p) {
         add_run(&p->rows, &run, p->db->keep_requests);
-        hl_import_files_note(files, &run.id, &run.request);
-        hl_import_files_note(files, &run.id, &run.outcome.body);
+        hl_import_files_note(files, &run.run_id, &run.request);
+        hl_import_files_note(files, &run.run_id, &run.outcome.body);
     }
     p->done->unreadable += !run.project.p;
-    *last = run.id;
+    *last = run.run_id;
     for (int i = 0; i < VALUES; i++)
         hl_buf_fini(&run.sealed[i]);
     return err;

@@ -22,7 +22,7 @@ enum hl_err hl_pg_read_claimed(
     struct hl_str attempt_log = hl_pg_str(row);
     claimed.first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
     claimed.events = hl_attempt_log_events(attempt_log);
-    hl_pg_columns_read(row, &hl_claimed_columns, &claimed);
+    hl_pg_read_columns(row, &hl_claimed_columns, &claimed);
     hl_pg_body(row, &claimed.body, &bytes);
     if (!has_run)
         return HL_ERR_CORRUPT;
@@ -44,7 +44,7 @@ enum hl_err hl_pg_read_leased(struct hl_pg_store *s, struct hl_pg_row *row, stru
     hl_pg_id(row, &leased.delivery_id);
     hl_pg_id(row, &leased.run_id);
     leased.failing_since_ms = hl_pg_int(row);
-    hl_pg_columns_read(row, &hl_leased_columns, &leased);
+    hl_pg_read_columns(row, &hl_leased_columns, &leased);
     hl_pg_outcome(row, &leased.outcome, &bytes);
     if (leased.url.n == 0)
         return HL_ERR_CORRUPT;

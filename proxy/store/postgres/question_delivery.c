@@ -18,7 +18,7 @@ static enum hl_err read_delivery(
 {
     char destination[HL_DESTINATION_MAX];
     *row = (struct hl_delivery_row){0};
-    hl_pg_columns_read(from, &hl_delivery_row_columns, row);
+    hl_pg_read_columns(from, &hl_delivery_row_columns, row);
     row->destination =
         hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
     row->attempt_count = (uint64_t)hl_pg_int(from);
@@ -63,7 +63,7 @@ static enum hl_err add_attempt(struct hl_pg_row *from, struct hl_delivery_row *r
     if (!row->attempts)
         return HL_ERR_NOMEM;
     struct hl_attempt_row *a = &row->attempts[row->n_attempts++];
-    hl_pg_columns_read(from, &hl_attempt_row_columns, a);
+    hl_pg_read_columns(from, &hl_attempt_row_columns, a);
     return read_report(from, a);
 }
 

@@ -32,7 +32,7 @@ static enum hl_err read_run(
 {
     *row = (struct hl_run_row){.response_size = -1, .encoding = HL_ENCODING_NONE};
     *o = (struct hl_outcome){0};
-    hl_pg_columns_read(from, &hl_run_row_columns, row);
+    hl_pg_read_columns(from, &hl_run_row_columns, row);
     row->replica = hl_pg_str(from);
     row->deliveries_pending = (uint32_t)hl_pg_int(from);
     row->deliveries_ok = (uint32_t)hl_pg_int(from);

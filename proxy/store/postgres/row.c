@@ -54,7 +54,7 @@ bool hl_pg_next_is_null(const struct hl_pg_row *row)
     return PQgetisnull(row->result, row->row, row->column);
 }
 
-void hl_pg_columns_read(struct hl_pg_row *row, const struct hl_columns *columns, void *record)
+void hl_pg_read_columns(struct hl_pg_row *row, const struct hl_columns *columns, void *record)
 {
     for (size_t i = 0; i < columns->n; i++) {
         const struct hl_column *column = &columns->each[i];
@@ -81,7 +81,7 @@ void hl_pg_body(struct hl_pg_row *row, struct hl_body *body, struct hl_str *byte
 void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_str *bytes)
 {
     outcome->state = (enum hl_run_state)hl_pg_int(row);
-    hl_pg_columns_read(row, &hl_outcome_columns, outcome);
+    hl_pg_read_columns(row, &hl_outcome_columns, outcome);
     hl_pg_body(row, &outcome->body, bytes);
 }
 

@@ -28,7 +28,7 @@ struct hl_str hl_pg_str(struct hl_pg_row *row);
 bool hl_pg_next_is_null(const struct hl_pg_row *row);
 
 /* The columns of a table (store/column.h). */
-void hl_pg_columns_read(struct hl_pg_row *row, const struct hl_columns *columns, void *record);
+void hl_pg_read_columns(struct hl_pg_row *row, const struct hl_columns *columns, void *record);
 
 /* body_where, body_size, body_sha256, body_file, body_bytes: {request} and the like of postgres/sql/parts.sql. `bytes` stays
  * NULL and `*bytes` borrows them. */

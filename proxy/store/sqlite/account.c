@@ -31,13 +31,7 @@ enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account
         return hl_database_end(db, err);
     args = hl_database_bind(db, HL_SQL_ACCOUNT_ADD);
     hl_sql_bind_id(args, HL_SQL_P_ACCOUNT_ID, &account->id);
-    hl_sql_bind_text(args, HL_SQL_P_PROJECT, hl_str_from(account->project));
-    hl_sql_bind_text(args, HL_SQL_P_NAME, hl_str_from(account->name));
-    hl_sql_bind_int(args, HL_SQL_P_ROLE, account->role);
-    hl_sql_bind_int(args, HL_SQL_P_CREATED_MS, account->created_ms);
-    hl_sql_bind_int(args, HL_SQL_P_EXPIRES_MS, account->expires_ms);
-    hl_sql_bind_int(args, HL_SQL_P_REVOKED_MS, account->revoked_ms);
-    hl_sql_bind_int(args, HL_SQL_P_LAST_USED_MS, account->last_used_ms);
+    hl_sql_bind_columns(args, HL_SQL_P_PROJECT, &hl_account_columns, account);
     bind_limits(args, &account->limits);
     err = hl_database_run(db, HL_SQL_ACCOUNT_ADD);
     return hl_database_end(db, err);
@@ -73,13 +67,7 @@ void hl_account_read(struct hl_sql_row *row, struct hl_account *account)
 {
     int64_t numbers[HL_LIMITS_NUMBERS];
     hl_sql_id(row, &account->id);
-    hl_str_put_cut(account->project, sizeof(account->project), hl_sql_str(row));
-    hl_str_put_cut(account->name, sizeof(account->name), hl_sql_str(row));
-    account->role = (enum hl_role)hl_sql_int(row);
-    account->created_ms = hl_sql_int(row);
-    account->expires_ms = hl_sql_int(row);
-    account->revoked_ms = hl_sql_int(row);
-    account->last_used_ms = hl_sql_int(row);
+    hl_sql_columns(row, &hl_account_columns, account);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
         numbers[i] = hl_sql_int(row);
     hl_limits_from_numbers(&account->limits, numbers);

@@ -122,27 +122,19 @@ static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
     hl_sql_bind_int(args, HL_SQL_P_HAS_BEGUN, fresh->has_begun);
     hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
     hl_sql_bind_int(args, HL_SQL_P_HAS_WEBHOOK, a->webhook_url.n > 0);
-    hl_sql_bind_int(args, HL_SQL_P_CREATED_MS, a->created_ms);
     if (fresh->has_begun)
         hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, fresh->started_ms);
     else
         hl_sql_bind_null(args, HL_SQL_P_STARTED_MS);
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
-    hl_sql_bind_text(args, HL_SQL_P_METHOD, a->method);
-    hl_sql_bind_text(args, HL_SQL_P_PATH, hl_store_message_shown_path(a->target));
     if (is_async(a))
         hl_sql_bind_int(args, HL_SQL_P_REQUEST_SIZE, (int64_t)a->body.size);
     else
         hl_sql_bind_null(args, HL_SQL_P_REQUEST_SIZE);
-    hl_sql_bind_int(args, HL_SQL_P_CLASS, fresh->place.class);
     hl_sql_bind_int(args, HL_SQL_P_TURN, fresh->place.turn);
     hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)fresh->place.subject);
     hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->terms.max_attempts);
-    hl_sql_bind_text(args, HL_SQL_P_IDENTITY, a->identity);
-    if (hl_id_is_nil(&a->rerun_of))
-        hl_sql_bind_null(args, HL_SQL_P_RERUN_OF);
-    else
-        hl_sql_bind_id(args, HL_SQL_P_RERUN_OF, &a->rerun_of);
+    hl_sql_bind_columns(args, HL_SQL_P_CREATED_MS, &hl_accept_row_columns, a);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)

@@ -26,15 +26,13 @@ SELECT min(low), max(high) FROM (
 
 -- name: RUNS
 -- With their requests, as long as they wait or are kept, and with their ends.
-SELECT run.run_id, app.project, app.name, run.has_begun, run.is_async, run.created_ms,
-    run.started_ms, run.attempt, run.epoch, run.is_cancel_wished, run.method, run.path,
-    coalesce(run.request_size, -1), ticket.number IS NOT NULL, coalesce(ticket.head, request.head),
+SELECT run.run_id, app.project, app.name, run.is_async, run.started_ms, run.attempt, run.epoch, ticket.timeout_ms,
+    ticket.start_by_ms, run.turn_subject, run.turn, run.max_attempts, run.attempt_log, webhook.traceparent,
+    {run_columns_of(run)}, run.has_begun, run.is_cancel_wished, coalesce(run.request_size, -1),
+    ticket.number IS NOT NULL, coalesce(ticket.head, request.head), webhook.url, webhook.secret,
     coalesce(ticket.body_where, request.body_where), coalesce(ticket.body_size, request.body_size),
     coalesce(ticket.body_sha256, request.body_sha256), coalesce(ticket.body_file, request.body_file),
-    coalesce(ticket.body_bytes, request.body_bytes), ticket.timeout_ms,
-    ticket.start_by_ms, run.priority, run.turn_subject, run.turn, run.identity, run.max_attempts,
-    run.attempt_log, run.rerun_of, run_log.lines, webhook.url,
-    webhook.secret, webhook.traceparent, result.state, {result}
+    coalesce(ticket.body_bytes, request.body_bytes), run_log.lines, result.state, {result}
 FROM run
 LEFT JOIN app ON app.app_id = run.app_id
 LEFT JOIN ticket ON ticket.number = run.number
@@ -46,8 +44,8 @@ WHERE run.run_id > :after AND length(run.run_id) = 16 ORDER BY run.run_id;
 
 -- name: DELIVERIES
 SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,
-    delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.is_leased,
-    delivery.created_ms, delivery.done_ms, delivery.due_ms, failing.since_ms
+    delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms, delivery.done_ms,
+    delivery.due_ms, failing.since_ms, delivery.is_leased
 FROM delivery
 LEFT JOIN failing ON failing.lane = delivery.lane
 JOIN run ON run.run_id = delivery.run_id

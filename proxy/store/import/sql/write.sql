@@ -50,35 +50,26 @@ SELECT count(*) FROM added;
 
 -- name: RUNS
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[],
-        :state::bigint[], :is_async::bigint[], :created_ms::bigint[], :started_ms::bigint[], :attempt::bigint[],
-        :epoch::bigint[], :method::bytea[], :path::bytea[], :head::bytea[], :url::bytea[], :secret::bytea[],
-        :traceparent::bytea[], :lane::bigint[], :request_where::bigint[], :request_size::bigint[],
-        :request_sha256::bytea[], :request_file::uuid[], :request_bytes::bytea[], {outcome_arrays}, :body_where::bigint[], :body_size::bigint[],
+    SELECT * FROM unnest({moved_run_arrays}, :state::bigint[], :head::bytea[], :url::bytea[], :secret::bytea[],
+        :lane::bigint[], :request_where::bigint[], :request_size::bigint[], :request_sha256::bytea[],
+        :request_file::uuid[], :request_bytes::bytea[], {outcome_arrays}, :body_where::bigint[], :body_size::bigint[],
         :body_sha256::bytea[], :body_file::uuid[], :body_bytes::bytea[], :delivery_id::uuid[],
-        :is_interrupted::bigint[], :timeout_ms::bigint[], :start_by_ms::bigint[], :priority::bigint[],
-        :turn_subject::bigint[], :turn::bigint[], :identity::bytea[], :max_attempts::bigint[],
-        :attempt_log::text[], :rerun_of::uuid[], :log::bytea[], :keeps::bigint[])
-    AS t(run_id, project, app,
-        state, is_async, created_ms, started_ms, attempt,
-        epoch, method, path, head, url, secret,
-        traceparent, lane, request_where, request_size,
-        request_sha256, request_file, request_bytes, {outcome_columns}, body_where, body_size,
+        :is_interrupted::bigint[], :log::bytea[], :keeps::bigint[])
+    AS t({moved_run_columns}, state, head, url, secret,
+        lane, request_where, request_size, request_sha256,
+        request_file, request_bytes, {outcome_columns}, body_where, body_size,
         body_sha256, body_file, body_bytes, delivery_id,
-        is_interrupted, timeout_ms, start_by_ms, priority,
-        turn_subject, turn, identity, max_attempts,
-        attempt_log, rerun_of, log, keeps)),
+        is_interrupted, log, keeps)),
 runs AS (
-    INSERT INTO :schema.run (run_id, project, app, state, is_async, has_webhook, created_ms,
-        started_ms, attempt, epoch, method, path, head, url, secret, traceparent, lane,
+    INSERT INTO :schema.run (run_id, project, app, state, is_async, has_webhook, {run_columns},
+        started_ms, attempt, epoch, head, url, secret, traceparent, lane,
         request_where, request_size, request_sha256, request_file, request_bytes, {outcome_columns}, body_where,
-        body_size, body_sha256, body_file, body_bytes, priority, identity, attempt_log, rerun_of, log, keeps)
-    SELECT run_id, project, app, state, is_async = 1, url IS NOT NULL, created_ms,
-        nullif(started_ms, 0), attempt, epoch, method, path, head, url, secret, traceparent, lane,
+        body_size, body_sha256, body_file, body_bytes, attempt_log, log, keeps)
+    SELECT run_id, project, app, state, is_async = 1, url IS NOT NULL, {run_columns},
+        nullif(started_ms, 0), attempt, epoch, head, url, secret, traceparent, lane,
         request_where, request_size, request_sha256, request_file, request_bytes, nullif(finished_ms, 0),
         reason, http_status, content_type, content_encoding, encoding, escaped_size, body_where,
-        body_size, body_sha256, body_file, body_bytes, priority, nullif(identity, ''), nullif(attempt_log, ''),
-        rerun_of, log, keeps
+        body_size, body_sha256, body_file, body_bytes, nullif(attempt_log, ''), log, keeps
     FROM input ON CONFLICT (run_id) DO NOTHING
     RETURNING run_id),
 fresh AS (
@@ -112,12 +103,7 @@ ON CONFLICT DO NOTHING;
 -- name: DELIVERIES
 -- A URL that nobody can open leaves nothing to wait for. Lanes are named anew.
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:delivery_id::uuid[], :run_id::uuid[], :project::text[],
-        :app::text[], :run_state::bigint[], :state::bigint[], :round::bigint[], :n::bigint[], :max_attempts::bigint[],
-        :created_ms::bigint[], :done_ms::bigint[], :due_ms::bigint[], :failing_ms::bigint[])
-    AS t(delivery_id, run_id, project,
-        app, run_state, state, round, n, max_attempts,
-        created_ms, done_ms, due_ms, failing_ms)),
+    SELECT * FROM unnest({moved_delivery_arrays}) AS t({moved_delivery_columns})),
 tries AS MATERIALIZED (
     SELECT * FROM unnest(:try_delivery_id::uuid[], :try_round::bigint[], :try_n::bigint[],
         :started_ms::bigint[], :ended_ms::bigint[], :verdict::bigint[], :http_status::bigint[], :error::bytea[],

@@ -12,10 +12,10 @@ r.run_id,
     CASE WHEN r.state >= {run_state.success} THEN r.state WHEN t.node_id IS NULL THEN {run_state.queued}
         ELSE {run_state.running} END,
     r.is_async, r.has_webhook, coalesce(t.attempt, r.attempt),
-    r.created_ms, coalesce(t.started_ms, r.started_ms), r.request_size, r.priority, r.attempt_log,
+    coalesce(t.started_ms, r.started_ms), r.request_size, r.attempt_log,
     CASE WHEN t.class >= {HL_PG_CLASS_LATER} AND t.node_id IS NULL
         THEN (extract(epoch FROM t.due_at) * 1000)::bigint END,
-    r.method, r.path, r.identity, r.rerun_of, r.project, r.app,
+    r.project, r.app, {run_columns_of(r)},
     coalesce(r.replica, (SELECT n.name FROM :schema.node n WHERE n.node_id = t.node_id)),
     c.pending, c.ok, c.dead, {outcome_head};
 

@@ -7,11 +7,11 @@ max_running, max_queued, rate_count, rate_window_s, max_priority, limits_revisio
 :max_running, :max_queued, :rate_count, :rate_window_s, :max_priority, :limits_revision;
 
 -- part: account
-account_id, project, name, role, created_ms, expires_ms, revoked_ms, last_used_ms, {limits};
+account_id, {account_columns}, {limits};
 
 -- name: ACCOUNT_ADD
 INSERT INTO account ({account})
-VALUES (:account_id, :project, :name, :role, :created_ms, :expires_ms, :revoked_ms, :last_used_ms, {limits_values});
+VALUES (:account_id, {account_values}, {limits_values});
 
 -- name: ACCOUNT_GET
 SELECT {account} FROM account WHERE account_id = :account_id;

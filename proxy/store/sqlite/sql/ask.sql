@@ -23,9 +23,9 @@ COMMIT;
 
 -- name: RUN
 SELECT run.run_id, coalesce(result.state, run.has_begun), run.is_async, run.has_webhook, run.attempt,
-    run.created_ms, run.started_ms, coalesce(run.request_size, -1), run.priority, run.attempt_log,
-    (SELECT due_ms FROM retry WHERE retry.number = run.number), run.method, run.path, run.identity, run.rerun_of,
-    app.project, app.name, {run_deliveries}, result.number IS NOT NULL, {result_head},
+    run.started_ms, coalesce(run.request_size, -1), run.attempt_log,
+    (SELECT due_ms FROM retry WHERE retry.number = run.number), app.project, app.name, {run_columns_of(run)},
+    {run_deliveries}, result.number IS NOT NULL, {result_head},
     CASE :with_body WHEN 1 THEN result.body_bytes END
 FROM run
 JOIN app ON app.app_id = run.app_id

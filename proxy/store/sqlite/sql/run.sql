@@ -66,10 +66,10 @@ DELETE FROM idem WHERE (app_id, subject, key) IN (
 
 -- name: RUN_ADD
 -- rows: {HL_SQL_MANY}
-INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, created_ms, started_ms, attempt, epoch,
-    number, method, path, request_size, priority, turn, turn_subject, max_attempts, identity, rerun_of)
-VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :created_ms, :started_ms, :has_begun, :has_begun,
-    :number, :method, :path, :request_size, :class, :turn, :subject, :max_attempts, :identity, :rerun_of);
+INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, started_ms, attempt, epoch, number,
+    request_size, turn, turn_subject, max_attempts, {run_columns})
+VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :started_ms, :has_begun, :has_begun, :number,
+    :request_size, :turn, :subject, :max_attempts, {run_values});
 
 -- name: RUN_FIND
 SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch, run.is_async, run.has_webhook, run.number,
