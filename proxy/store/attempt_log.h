@@ -16,6 +16,10 @@ struct hl_attempt_entry {
 
 #define HL_ATTEMPT_ENTRY_MAX 128
 
+/* An attempt whose replica was lost is taken to have used so many ordinals: some that were seen may be unknown. Its
+ * entry is NODE_BURY's to write (postgres/sql/node.sql). */
+#define HL_ATTEMPT_LOST_EVENTS 100000000
+
 /* Its text, which `out` has room for. */
 struct hl_str hl_attempt_entry_write(
     const struct hl_attempt_entry *entry, char out[HL_ATTEMPT_ENTRY_MAX]);

@@ -260,9 +260,11 @@ static const struct hl_operation none;
 static const struct hl_operation operations[] = {
     [HL_STORE_ACCEPT] = {.brings_work = true,
         .may_be_refused = true,
+        .gives_up = true,
         .weigh = weigh_accept,
         .apply = accept_run,
         .fill = fill_accept},
+    /* Its run is inside the app already: it does not give up. */
     [HL_STORE_RECORD] = {.brings_work = true,
         .may_be_refused = true,
         .weigh = weigh_accept,
@@ -274,11 +276,12 @@ static const struct hl_operation operations[] = {
         .apply = finish,
         .note = note_finish},
     [HL_STORE_RELEASE] = {.apply = release, .note = note_release},
-    [HL_STORE_CANCEL] = {.apply = cancel, .note = note_cancel},
+    [HL_STORE_CANCEL] = {.gives_up = true, .apply = cancel, .note = note_cancel},
 
     [HL_STORE_ATTEMPT] = {.apply = attempt, .clear = clear_attempt},
     [HL_STORE_OUTCOME] = {.weigh = weigh_outcome, .apply = outcome, .fill = fill_outcome},
-    [HL_STORE_REDELIVER] = {.keep = keep_redeliver,
+    [HL_STORE_REDELIVER] = {.gives_up = true,
+        .keep = keep_redeliver,
         .restore = restore_redeliver,
         .apply = redeliver},
 
@@ -304,14 +307,19 @@ static const struct hl_operation operations[] = {
 
     [HL_STORE_LIST_KEYS] = {.is_question = true},
 
-    [HL_STORE_ADD_ACCOUNT] = {.may_be_refused = true, .apply = add_account},
-    [HL_STORE_REVOKE_ACCOUNT] = {.apply = revoke_account, .fill = fill_revoke_account},
-    [HL_STORE_LIMIT_ACCOUNT] = {.apply = limit_account},
-    [HL_STORE_TOUCH_ACCOUNTS] = {.may_be_refused = true, .apply = touch_accounts},
-    [HL_STORE_KEEP_KEY] = {.may_be_refused = true, .apply = keep_key},
-    [HL_STORE_KEEP_STREAM] = {.may_be_refused = true, .weigh = weigh_keep_stream},
-    [HL_STORE_SAY_PROGRESS] = {.may_be_refused = true},
-    [HL_STORE_TALLY] = {.may_be_refused = true, .weigh = weigh_tally, .apply = tally},
+    [HL_STORE_ADD_ACCOUNT] = {.gives_up = true, .may_be_refused = true, .apply = add_account},
+    [HL_STORE_REVOKE_ACCOUNT] = {.gives_up = true,
+        .apply = revoke_account,
+        .fill = fill_revoke_account},
+    [HL_STORE_LIMIT_ACCOUNT] = {.gives_up = true, .apply = limit_account},
+    [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
+    [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},
+    [HL_STORE_KEEP_STREAM] = {.gives_up = true, .may_be_refused = true, .weigh = weigh_keep_stream},
+    [HL_STORE_SAY_PROGRESS] = {.gives_up = true, .may_be_refused = true},
+    [HL_STORE_TALLY] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_tally,
+        .apply = tally},
 };
 
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m)
@@ -327,17 +335,7 @@ void hl_operation_restore(struct hl_batch_op *op)
 
 bool hl_operation_gives_up(const struct hl_store_msg *m)
 {
-    switch (m->msg.type) {
-    case HL_STORE_RECORD: /* its run is inside the app already */
-        return false;
-    case HL_STORE_CANCEL:
-    case HL_STORE_REDELIVER:
-    case HL_STORE_REVOKE_ACCOUNT:
-    case HL_STORE_LIMIT_ACCOUNT:
-        return true;
-    default:
-        return hl_operation_of(m)->may_be_refused;
-    }
+    return hl_operation_of(m)->gives_up;
 }
 
 size_t hl_operation_weigh(const struct hl_store_msg *m)

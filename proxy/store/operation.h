@@ -17,6 +17,8 @@ struct hl_operation {
     /* It can do without: on a full volume it is not held until there is space. All that bring work
      * are such. */
     bool may_be_refused;
+    /* Who asked waits, and can ask again: it does not wait for as long as a server is gone. */
+    bool gives_up;
     bool is_question;
     size_t limit_at; /* a list: where in the message how many rows it asks for is; 0: no list */
 

@@ -46,16 +46,16 @@ int64_t hl_overview_last_minute(const struct hl_overview *o)
 
 static bool is_meant(const struct hl_overview *o, uint32_t key)
 {
-    return o->is_async < 0 || (int)(key >> 11 & 1) == o->is_async;
+    return o->is_async < 0 || (int)hl_tally_is_async(key) == o->is_async;
 }
 
 static void add(struct hl_overview_figures *f, uint64_t count)
 {
-    uint32_t key = hl_tally_count_key(count), low = key & 0x7ff, n;
+    uint32_t key = hl_tally_count_key(count), low = hl_tally_low(key), n;
     n = (uint32_t)hl_tally_count_n(count);
-    bool is_async = key >> 11 & 1;
-    uint32_t state = low >> 6, reason = low & 0x3f;
-    switch (key >> 12) {
+    bool is_async = hl_tally_is_async(key);
+    uint32_t state = hl_tally_state(key), reason = hl_tally_reason(key);
+    switch (hl_tally_kind_of(key)) {
     case HL_TALLY_END:
         if (state <= HL_RUN_CANCELLED && reason < HL_OVERVIEW_REASONS)
             f->ends[is_async][state][reason] += n;

@@ -18,7 +18,12 @@ struct hl_str;
 uint32_t hl_tally_bucket(uint64_t us);
 uint64_t hl_tally_bucket_us(uint32_t bucket); /* its middle */
 
-/* What is counted: kind << 12 | is_async << 11 | state << 6 and reason, or a bucket. */
+/* What is counted: kind, is_async, and state and reason, or a bucket. Where they stand in a key: PostgreSQL's statements
+ * make keys, too. */
+#define HL_TALLY_KIND_SHIFT  12
+#define HL_TALLY_ASYNC_SHIFT 11
+#define HL_TALLY_STATE_SHIFT 6
+
 enum hl_tally_kind {
     HL_TALLY_END,
     HL_TALLY_RUN,  /* inside the app, of those that were in it to their end */
@@ -29,12 +34,34 @@ enum hl_tally_kind {
 
 static inline uint32_t hl_tally_key(enum hl_tally_kind kind, bool is_async, uint32_t low)
 {
-    return (uint32_t)kind << 12 | (uint32_t)is_async << 11 | low;
+    return (uint32_t)kind << HL_TALLY_KIND_SHIFT | (uint32_t)is_async << HL_TALLY_ASYNC_SHIFT | low;
 }
 static inline uint32_t hl_tally_end_key(
     bool is_async, enum hl_run_state state, enum hl_run_reason reason)
 {
-    return hl_tally_key(HL_TALLY_END, is_async, (uint32_t)state << 6 | (uint32_t)reason);
+    return hl_tally_key(
+        HL_TALLY_END, is_async, (uint32_t)state << HL_TALLY_STATE_SHIFT | (uint32_t)reason);
+}
+static inline enum hl_tally_kind hl_tally_kind_of(uint32_t key)
+{
+    return (enum hl_tally_kind)(key >> HL_TALLY_KIND_SHIFT);
+}
+static inline bool hl_tally_is_async(uint32_t key)
+{
+    return key >> HL_TALLY_ASYNC_SHIFT & 1;
+}
+/* The rest: a bucket, or the two that follow. */
+static inline uint32_t hl_tally_low(uint32_t key)
+{
+    return key & ((1u << HL_TALLY_ASYNC_SHIFT) - 1);
+}
+static inline uint32_t hl_tally_state(uint32_t key)
+{
+    return hl_tally_low(key) >> HL_TALLY_STATE_SHIFT;
+}
+static inline uint32_t hl_tally_reason(uint32_t key)
+{
+    return key & ((1u << HL_TALLY_STATE_SHIFT) - 1);
 }
 /* `us` negative: not known, HL_TALLY_NONE. */
 static inline uint32_t hl_tally_time_key(enum hl_tally_kind kind, bool is_async, int64_t us)

@@ -57,8 +57,8 @@ UPDATE :schema.node SET expires_at = '-infinity'
 WHERE node_id = :me::uuid AND NOT EXISTS (SELECT FROM gone);
 
 -- name: NODE_BURY
--- :silent_too 0: only who has left. An attempt whose replica was lost passes over 100,000,000 ordinals: some that were
--- seen may be unknown. The last column: what NODE_BURY_STREAM has to do.
+-- :silent_too 0: only who has left. What is noted of a lost attempt is as hl_attempt_entry_write
+-- has it. The last column: what NODE_BURY_STREAM has to do.
 WITH dead AS MATERIALIZED (
     SELECT node_id FROM :schema.node
     WHERE NOT is_dead AND expires_at < CASE :silent_too::bigint WHEN 0 THEN '0001-01-01' ELSE now() END
@@ -77,7 +77,8 @@ back AS (
     RETURNING t.run_id),
 noted AS (
     UPDATE :schema.run r SET attempt_log = coalesce(r.attempt_log,'') || a.attempt
-        ||' '|| coalesce(a.started_ms, 0) ||' '|| {now_ms} ||' 0 6 '|| a.attempt::bigint * 100000000 ||';'
+        ||' '|| coalesce(a.started_ms, 0) ||' '|| {now_ms} ||' 0 {run_reason.interrupted} '||
+        a.attempt::bigint * {HL_ATTEMPT_LOST_EVENTS} ||';'
     FROM again a WHERE r.run_id = a.run_id),
 begun AS (
     DELETE FROM :schema.stream s USING back b WHERE s.run_id = b.run_id),

@@ -164,9 +164,10 @@ end_counts AS (
     SELECT finished_ms / {HL_TALLY_MINUTE_MS} AS minute, project, app, (k.what << {HL_TALLY_COUNT_BITS}) | count(*) AS count
     FROM ended
     CROSS JOIN LATERAL (VALUES
-        ((is_async::integer::bigint << 11) | (state::bigint << 6) | reason::bigint),
-        (run_key | (is_async::integer::bigint << 11)),
-        (wait_key | (is_async::integer::bigint << 11))) AS k(what)
+        ((is_async::integer::bigint << {HL_TALLY_ASYNC_SHIFT}) | (state::bigint << {HL_TALLY_STATE_SHIFT})
+            | reason::bigint),
+        (run_key | (is_async::integer::bigint << {HL_TALLY_ASYNC_SHIFT})),
+        (wait_key | (is_async::integer::bigint << {HL_TALLY_ASYNC_SHIFT}))) AS k(what)
     WHERE k.what IS NOT NULL
     GROUP BY finished_ms / {HL_TALLY_MINUTE_MS}, project, app, k.what),
 tallied AS (
