@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "http/stored_head.h"
 #include "run/allowance.h"
-#include "run/location.h"
+#include "run/acceptance.h"
 #include "store/accept.h"
 #include "store/question.h"
 #include "store/quota.h"
@@ -138,8 +138,8 @@ static void begin(struct hl_rest_call *call)
 
 static void say_accepted(struct hl_rest_call *call, const struct hl_accept *accept)
 {
-    char location[HL_LOCATION_MAX];
-    hl_location_write(
+    char location[HL_ACCEPTANCE_LOCATION_MAX];
+    hl_acceptance_write_location(
         location, hl_rest_parts(call)->config, accept->project, accept->app, &accept->run_id);
     call->reply.run_id = accept->run_id;
     if (hl_buf_append_str(&call->reply.fields, hl_str_from(location)) != HL_OK) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "api/rest_wait.h"
-#include "run/location.h"
+#include "run/acceptance.h"
 #include "store/op.h"
 #include "store/question.h"
 
@@ -36,8 +36,8 @@ void hl_rest_show_response(struct hl_rest_call *call)
 /* Short of memory the answer is without it. */
 static void add_location(struct hl_rest_call *call)
 {
-    char line[HL_LOCATION_MAX];
-    hl_location_write(line, hl_rest_parts(call)->config, hl_str_from(call->project),
+    char line[HL_ACCEPTANCE_LOCATION_MAX];
+    hl_acceptance_write_location(line, hl_rest_parts(call)->config, hl_str_from(call->project),
         hl_str_from(call->app), &call->id);
     enum hl_err err = hl_buf_append_str(&call->reply.fields, hl_str_from(line));
     (void)err;

@@ -17,7 +17,6 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "run/allowance.h"
-#include "run/location.h"
 #include "run/progress.h"
 #include "run/run.h"
 #include "run/runs.h"
@@ -227,12 +226,27 @@ static void refuse_busy(struct hl_run *run, const struct hl_accept *accept)
     refuse_saying(run, &why);
 }
 
+void hl_acceptance_write_location(char out[HL_ACCEPTANCE_LOCATION_MAX],
+    const struct hl_config *config, struct hl_str project, struct hl_str app,
+    const struct hl_id *run_id)
+{
+    char id[HL_ID_TEXT];
+    struct hl_str base = config->public_url;
+    if (base.n > 0 && base.p[base.n - 1] == '/')
+        base.n--;
+    hl_id_format(run_id, id);
+    snprintf(out, HL_ACCEPTANCE_LOCATION_MAX,
+        "Location: %.*s/v2/projects/%.*s/apps/%.*s/runs/%.*s\r\n", HL_STR_ARG(base),
+        HL_STR_ARG(project), HL_STR_ARG(app), HL_ID_TEXT, id);
+}
+
 static void write_accepted(struct hl_run *run, struct hl_client *c, const struct hl_accept *accept)
 {
     char text[] = "{\"run_id\":\"------------------------------------\"}";
-    char fields[HL_LOCATION_MAX + 64];
+    char fields[HL_ACCEPTANCE_LOCATION_MAX + 64];
     hl_id_format(&accept->run_id, text + 11);
-    hl_location_write(fields, run->runs->config, accept->project, accept->app, &accept->run_id);
+    hl_acceptance_write_location(
+        fields, run->runs->config, accept->project, accept->app, &accept->run_id);
     if (run->caller.is_preference_applied)
         snprintf(fields + strlen(fields), 64, "Preference-Applied: respond-async\r\n");
     struct hl_answer a = {.status = 202,

@@ -19,6 +19,7 @@
 #include "run/page.h"
 #include "run/progress.h"
 #include "run/tee.h"
+#include "store/claim.h"
 
 struct hl_runs;
 
@@ -152,7 +153,10 @@ static inline bool hl_run_is_async(const struct hl_run *run)
 }
 
 /* Which claim of it this is; a synchronous run has one. */
-uint32_t hl_run_epoch(const struct hl_run *run);
+static inline uint32_t hl_run_epoch(const struct hl_run *run)
+{
+    return run->store.claimed ? run->store.claimed->epoch : 1;
+}
 
 /* As far as it is known: before the app's head a stream or a tunnel is a synchronous call. */
 static inline enum hl_mode hl_run_mode(const struct hl_run *run)

@@ -10,7 +10,7 @@
 #include "run/call_tally.h"
 #include "run/page.h"
 #include "run/recent.h"
-#include "run/wait_clock.h"
+#include "run/demand.h"
 
 struct hl_accept;
 struct hl_reader;

@@ -1,5 +1,5 @@
 /* test_wait_clock.c - for how long something has waited while the wall clock is set. */
-#include "run/wait_clock.h"
+#include "run/demand.h"
 
 #include <criterion/criterion.h>
 
