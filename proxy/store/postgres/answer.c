@@ -14,9 +14,9 @@
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/link.h"
+#include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
-#include "store/postgres/reply.h"
 #include "store/postgres/state.h"
 #include "store/question.h"
 

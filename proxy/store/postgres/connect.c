@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "store/postgres/once.h"
-#include "store/postgres/premise.h"
+#include "store/postgres/session_setup.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statement.h"
 
@@ -208,7 +208,7 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
     if (is_pooled && !hl_pg_mark_pooled(s->conn))
         return HL_ERR_NOMEM;
     if (was_told)
-        err = hl_pg_session_run(s, HL_PG_PREMISES_UNDONE, why, why_len);
+        err = hl_pg_session_run(s, HL_PG_SETUP_UNDONE, why, why_len);
     if (err)
         return err;
     if (!wrong)
@@ -221,9 +221,9 @@ static enum hl_err check_server(struct hl_pg_session *s, char *why, size_t why_l
 static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
 {
     bool is_pooled = hl_pg_is_pooled(s->conn);
-    enum hl_err err = is_pooled ? HL_OK
-                                : hl_pg_session_run(s, HL_PG_PREMISE_SIGN HL_PG_PREMISES_OF_SESSION,
-                                      why, why_len);
+    enum hl_err err =
+        is_pooled ? HL_OK
+                  : hl_pg_session_run(s, HL_PG_SETUP_SIGN HL_PG_SETUP_OF_SESSION, why, why_len);
     if (!err && !is_pooled && PQserverVersion(s->conn) >= FIRST_TRANSACTION_TIMEOUT)
         err = hl_pg_session_run(s, "SET transaction_timeout = 0", why, why_len);
     return err;

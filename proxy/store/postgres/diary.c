@@ -1,458 +1,471 @@
 /* diary.c - see diary.h.
  *
- * A database of SQLite's: a batch is there whole or not at all, also where the process is killed in the middle of
- * one, the room of lines that are gone is used again, and neither needs code of ours. Its log is not synchronized
- * with each batch: a kill loses nothing that was written, a power cut the last seconds. Lines are sealed, each for its
- * number: that keeps them to this key's replicas, and is their checksum.
- *
- * Promise: nothing waits for it but the end of the process. Where the disk takes nothing the file goes, for what it says is not so any more, and
- * is made anew later. A file that was copied, damaged, or sealed with a key that is not known is not believed: who
- * reads it would speak for a process that may be alive. */
+ * Bounded: what ended longer ago may run again where a database lacks it. A line goes into the file when what it says is
+ * remembered and out of it when that is forgotten, so the file has what the memory has; what the last moments before a
+ * kill brought may be missing in it. */
 #include "store/postgres/diary.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/log.h"
-#include "store/key.h"
-#include "store/path.h"
-#include "store/secret.h"
+#include "store/postgres/diary_line.h"
+#include "store/postgres/diary_file.h"
 
-#define NAME        "diary.db"
-#define PLACE       "diary.line"
-#define FILE_MAX    (64u << 20) /* far more than what is remembered */
-#define WAITING_MAX (16u << 20)
-#define AGAIN_MS    30000
-#define FORMAT      1
-/* Numbers of lines: what the file is, and the one that is there once. */
-#define ORIGIN 1
-#define FIRST  2
-#define LAST   2
+#define KEEP_MS    (10 * 60 * 1000)
+#define KEEP_BYTES (8u << 20) /* of answers: the oldest runs go when there are more */
 
-static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
-                               "PRAGMA journal_mode = WAL;"
-                               "PRAGMA synchronous = NORMAL;"
-                               "PRAGMA journal_size_limit = 4194304;"
-                               "PRAGMA temp_store = MEMORY;"
-                               "PRAGMA cache_size = -512;"
-                               "CREATE TABLE IF NOT EXISTS line (n INTEGER PRIMARY KEY, sealed);";
-
-struct line {
-    uint64_t n;
-    struct hl_buf bytes;
-    bool is_gone;
-};
-
-struct batch {
-    struct line *lines;
-    size_t n, cap, bytes;
-    bool is_anew; /* all that was there before goes */
-};
-
-enum standing {
-    BEGINNING, /* all lines are to be added */
-    WRITING,
-    RESTING, /* the disk takes nothing: until again_ms */
-};
-
-struct hl_pg_diary {
-    uv_loop_t *loop;
-    char path[HL_PATH_MAX];
-    char schema[96];
-    enum standing standing;
-    uint64_t last, again_ms;
-    bool is_rest_said, is_closing;
-    bool is_stale; /* the file is to go: what is not in it was given up */
-    struct batch waiting;
-
-    /* Who writes has these; nobody else while `is_busy`. */
-    bool is_busy;
-    uv_work_t work;
-    struct batch batch;
-    struct hl_sealer sealer;
-    sqlite3 *db; /* NULL: closed */
-    sqlite3_stmt *add, *drop;
-    char why[160]; /* it failed; "": it did not */
-};
-
-struct hl_pg_diary *hl_pg_diary_open(
-    uv_loop_t *loop, const struct hl_shared_keys *keys, const char *dir, struct hl_str schema)
+void hl_pg_diary_init(struct hl_pg_store *s)
 {
-    struct hl_pg_diary *d = calloc(1, sizeof(*d));
-    if (!d)
-        return NULL;
-    d->loop = loop;
-    d->last = LAST;
-    d->work.data = d;
-    snprintf(d->schema, sizeof(d->schema), "%.*s", HL_STR_ARG(schema));
-    if (hl_path(d->path, "%s/" NAME, dir) == HL_OK &&
-        hl_sealer_init_shared(&d->sealer, keys) == HL_OK)
-        return d;
-    free(d);
-    return NULL;
-}
-
-/* --- the file ------------------------------------------------------------------------------- */
-
-static bool failed(struct hl_pg_diary *d)
-{
-    int errnum = d->db ? sqlite3_system_errno(d->db) : errno;
-    snprintf(d->why, sizeof(d->why), "%s", errnum ? strerror(errnum) : sqlite3_errmsg(d->db));
-    return false;
-}
-
-static void close_file(struct hl_pg_diary *d)
-{
-    sqlite3_finalize(d->add);
-    sqlite3_finalize(d->drop);
-    sqlite3_close(d->db);
-    d->db = NULL;
-    d->add = d->drop = NULL;
-}
-
-/* The database first: its log alone says nothing, and it alone would say what was so earlier. */
-static void remove_file(struct hl_pg_diary *d)
-{
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
-    char path[HL_PATH_MAX];
-    close_file(d);
-    for (size_t i = 0; i < HL_ARRAY_LEN(ends); i++)
-        if (hl_path(path, "%s%s", d->path, ends[i]) == HL_OK)
-            unlink(path);
-}
-
-static bool open_file(struct hl_pg_diary *d)
-{
-    int fd = open(d->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return failed(d);
-    close(fd);
-    if (sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ||
-        sqlite3_exec(d->db, settings, NULL, NULL, NULL) ||
-        sqlite3_prepare_v2(
-            d->db, "INSERT OR REPLACE INTO line (n, sealed) VALUES (?, ?)", -1, &d->add, NULL) ||
-        sqlite3_prepare_v2(d->db, "DELETE FROM line WHERE n = ?", -1, &d->drop, NULL))
-        return failed(d);
-    return true;
-}
-
-static struct hl_id row_of(uint64_t n)
-{
-    struct hl_id id = {{0}};
-    memcpy(id.b, &n, sizeof(n));
-    return id;
-}
-
-/* A copy is another file. */
-static enum hl_err write_origin(const struct hl_pg_diary *d, struct hl_buf *out)
-{
-    struct stat st;
-    if (stat(d->path, &st) < 0)
-        return hl_err_from_errno(errno);
-    return hl_buf_printf(out, "%d %llu %s", FORMAT, (unsigned long long)st.st_ino, d->schema);
-}
-
-/* --- reading -------------------------------------------------------------------------------- */
-
-struct reading {
-    struct hl_pg_diary *diary;
-    bool (*read)(void *self, struct hl_str line);
-    void *self;
-    bool has_origin;
-};
-
-static const char *read_line(struct reading *r, uint64_t n, struct hl_str sealed)
-{
-    struct hl_buf plain = {0}, origin = {0};
-    struct hl_id row = row_of(n);
-    const char *why = NULL;
-    if (hl_unseal_append(&r->diary->sealer, PLACE, &row, sealed, &plain))
-        why = "it was sealed with another key, or is damaged";
-    else if (n == ORIGIN)
-        r->has_origin = write_origin(r->diary, &origin) == HL_OK &&
-                        hl_str_eq(hl_buf_str(&plain), hl_buf_str(&origin));
-    else if (r->has_origin && !r->read(r->self, hl_buf_str(&plain)))
-        why = "its format is unknown";
-    if (!why && !r->has_origin)
-        why = "it is a copy, or of another schema or version";
-    hl_buf_fini(&plain);
-    hl_buf_fini(&origin);
-    return why;
-}
-
-static const char *read_lines(struct reading *r)
-{
-    sqlite3_stmt *st = NULL;
-    const char *why = NULL;
-    int rc =
-        sqlite3_prepare_v2(r->diary->db, "SELECT n, sealed FROM line ORDER BY n", -1, &st, NULL);
-    while (rc == SQLITE_OK && !why && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        const char *bytes = sqlite3_column_blob(st, 1);
-        struct hl_str sealed = {bytes, (size_t)sqlite3_column_bytes(st, 1)};
-        why = read_line(r, (uint64_t)sqlite3_column_int64(st, 0), sealed);
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(st);
-    return why || rc == SQLITE_DONE ? why : "it is damaged";
-}
-
-static bool is_whole(sqlite3 *db)
-{
-    sqlite3_stmt *st = NULL;
-    const char *said = NULL;
-    if (sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
-        sqlite3_step(st) == SQLITE_ROW)
-        said = (const char *)sqlite3_column_text(st, 0);
-    bool is = said && strcmp(said, "ok") == 0;
-    sqlite3_finalize(st);
-    return is;
-}
-
-static const char *read_file(struct reading *r, const struct stat *st)
-{
-    if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > FILE_MAX)
-        return "it is not such a file";
-    if (!open_file(r->diary))
-        return r->diary->why;
-    return is_whole(r->diary->db) ? read_lines(r) : "it is damaged";
-}
-
-bool hl_pg_diary_read(
-    struct hl_pg_diary *d, bool (*read)(void *self, struct hl_str line), void *self)
-{
-    struct stat st;
-    if (lstat(d->path, &st) < 0 || st.st_size == 0)
-        return true;
-    struct reading r = {.diary = d, .read = read, .self = self};
-    const char *why = read_file(&r, &st);
-    if (!why)
-        return true;
-    HL_LOG(WARN, "store: this replica's record of what it ran is not usable; a new one is begun",
-        HL_LOG_TEXT("file", d->path), HL_LOG_TEXT("why", why));
-    remove_file(d);
-    d->why[0] = '\0';
-    return false;
-}
-
-/* --- writing, on a thread of the pool ------------------------------------------------------- */
-
-static bool step(struct hl_pg_diary *d, sqlite3_stmt *st)
-{
-    int rc = sqlite3_step(st);
-    bool is_done = rc == SQLITE_DONE || failed(d);
-    sqlite3_reset(st);
-    return is_done;
-}
-
-static bool write_sealed(struct hl_pg_diary *d, uint64_t n, struct hl_str plain)
-{
-    struct hl_buf sealed = {0};
-    struct hl_id row = row_of(n);
-    enum hl_err err = hl_seal(&d->sealer, PLACE, &row, plain, &sealed);
-    if (err) {
-        snprintf(d->why, sizeof(d->why), "%s", hl_err_text(err));
-    } else {
-        sqlite3_bind_int64(d->add, 1, (int64_t)n);
-        sqlite3_bind_blob(d->add, 2, sealed.p, (int)sealed.n, SQLITE_STATIC);
-    }
-    bool is_done = !err && step(d, d->add);
-    sqlite3_clear_bindings(d->add);
-    hl_buf_fini(&sealed);
-    return is_done;
-}
-
-static bool write_line(struct hl_pg_diary *d, const struct line *line)
-{
-    if (!line->is_gone)
-        return write_sealed(d, line->n, hl_buf_str(&line->bytes));
-    sqlite3_bind_int64(d->drop, 1, (int64_t)line->n);
-    return step(d, d->drop);
-}
-
-static bool begin_anew(struct hl_pg_diary *d)
-{
-    struct hl_buf origin = {0};
-    bool is_done =
-        sqlite3_exec(d->db, "DELETE FROM line", NULL, NULL, NULL) == SQLITE_OK || failed(d);
-    if (is_done)
-        is_done = write_origin(d, &origin) == HL_OK || failed(d);
-    if (is_done)
-        is_done = write_sealed(d, ORIGIN, hl_buf_str(&origin));
-    hl_buf_fini(&origin);
-    return is_done;
-}
-
-static bool write_batch(struct hl_pg_diary *d)
-{
-    if (!d->db && !open_file(d))
-        return false;
-    if (sqlite3_exec(d->db, "BEGIN", NULL, NULL, NULL))
-        return failed(d);
-    bool is_done = !d->batch.is_anew || begin_anew(d);
-    for (size_t i = 0; is_done && i < d->batch.n; i++)
-        is_done = write_line(d, &d->batch.lines[i]);
-    return is_done && (sqlite3_exec(d->db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK || failed(d));
-}
-
-static void on_work(uv_work_t *work)
-{
-    struct hl_pg_diary *d = work->data;
-    d->why[0] = '\0';
-    if (!write_batch(d))
-        remove_file(d);
-}
-
-/* --- batches -------------------------------------------------------------------------------- */
-
-static void empty(struct batch *b)
-{
-    for (size_t i = 0; i < b->n; i++)
-        hl_buf_fini(&b->lines[i].bytes);
-    free(b->lines);
-    *b = (struct batch){0};
-}
-
-static void rest(struct hl_pg_diary *d, const char *why)
-{
-    if (!d->is_rest_said)
-        HL_LOG(WARN,
-            "store: this replica's record of what it ran is in memory only: its file cannot be "
-            "written",
-            HL_LOG_TEXT("file", d->path), HL_LOG_TEXT("why", why));
-    d->is_rest_said = true;
-    d->standing = RESTING;
-    d->again_ms = hl_clock_mono_ms() + AGAIN_MS;
-    empty(&d->waiting);
-}
-
-static void on_written(uv_work_t *work, int status)
-{
-    struct hl_pg_diary *d = work->data;
-    d->is_busy = false;
-    empty(&d->batch);
-    if (status != 0 || d->why[0]) {
-        rest(d, d->why[0] ? d->why : uv_strerror(status));
-    } else if (d->is_rest_said && d->standing == WRITING) {
-        HL_LOG(INFO, "store: this replica's record of what it ran is in its file again");
-        d->is_rest_said = false;
-    }
-    if (d->is_closing)
-        hl_pg_diary_turn(d);
-}
-
-static void on_remove(uv_work_t *work)
-{
-    remove_file(work->data);
-}
-
-static void on_removed(uv_work_t *work, int status)
-{
-    struct hl_pg_diary *d = work->data;
-    d->is_busy = false;
-    d->is_stale = status != 0;
-}
-
-void hl_pg_diary_turn(struct hl_pg_diary *d)
-{
-    if (d->is_stale && !d->is_busy)
-        d->is_busy = uv_queue_work(d->loop, &d->work, on_remove, on_removed) == 0;
-    if (d->is_busy || d->standing != WRITING || (d->waiting.n == 0 && !d->waiting.is_anew))
-        return;
-    d->batch = d->waiting;
-    d->waiting = (struct batch){0};
-    d->is_busy = true;
-    int rc = uv_queue_work(d->loop, &d->work, on_work, on_written);
-    if (rc != 0)
-        on_written(&d->work, rc);
-}
-
-bool hl_pg_diary_begins_anew(struct hl_pg_diary *d, uint64_t now_ms)
-{
-    if (now_ms < hl_pg_diary_due_ms(d))
-        return false;
-    d->standing = WRITING;
-    d->waiting.is_anew = true;
-    return true;
-}
-
-uint64_t hl_pg_diary_due_ms(const struct hl_pg_diary *d)
-{
-    if (d->is_busy || d->is_closing || d->standing == WRITING)
-        return UINT64_MAX;
-    return d->standing == BEGINNING ? 0 : d->again_ms;
+    hl_id_map_init(&s->recall.begun);
+    hl_list_init(&s->recall.past);
+    hl_list_init(&s->recall.words);
+    hl_list_init(&s->recall.runs);
+    hl_list_init(&s->recall.deliveries);
 }
 
 /* --- lines ---------------------------------------------------------------------------------- */
 
-/* Takes the bytes. False: it goes to no file. */
-static bool push(struct hl_pg_diary *d, struct line line)
+/* Without memory for its line it is in no file. */
+static uint64_t add_line(struct hl_pg_store *s, struct hl_buf *line, enum hl_err err)
 {
-    struct batch *b = &d->waiting;
-    if (d->standing == WRITING && b->n == b->cap) {
-        size_t cap = b->cap ? 2 * b->cap : 64;
-        struct line *lines = realloc(b->lines, cap * sizeof(*lines));
-        if (lines) {
-            b->lines = lines;
-            b->cap = cap;
-        }
+    uint64_t number = 0;
+    if (!err && s->recall.diary)
+        number = hl_pg_diary_file_add(s->recall.diary, line);
+    hl_buf_fini(line);
+    return number;
+}
+
+static void drop_line(struct hl_pg_recall *r, uint64_t number)
+{
+    if (r->diary)
+        hl_pg_diary_file_drop(r->diary, number);
+}
+
+static void write_begun(struct hl_pg_store *s, struct hl_pg_begun *b)
+{
+    struct hl_buf line = {0};
+    enum hl_err err = hl_pg_line_write_begun(&line, b);
+    b->line = add_line(s, &line, err);
+}
+
+static void write_ended(struct hl_pg_store *s, struct hl_pg_ended *e)
+{
+    struct hl_buf line = {0};
+    enum hl_err err = hl_pg_line_write_ended(&line, e);
+    e->line = add_line(s, &line, err);
+}
+
+static void write_settled(struct hl_pg_store *s, struct hl_pg_settled *d)
+{
+    struct hl_buf line = {0};
+    enum hl_err err = hl_pg_line_write_settled(&line, d);
+    d->line = add_line(s, &line, err);
+}
+
+static void write_word(struct hl_pg_store *s, struct hl_pg_word *w)
+{
+    struct hl_buf line = {0};
+    enum hl_err err = hl_pg_line_write_word(&line, w);
+    w->line = add_line(s, &line, err);
+}
+
+static void write_self(struct hl_pg_store *s)
+{
+    struct hl_buf line = {0};
+    if (!s->recall.diary || hl_id_is_nil(&s->recall.self.id))
+        return;
+    if (hl_pg_line_write_self(&line, &s->recall.self) == HL_OK)
+        hl_pg_diary_file_put_first(s->recall.diary, &line);
+    hl_buf_fini(&line);
+}
+
+static void write_all(struct hl_pg_store *s)
+{
+    struct hl_pg_recall *r = &s->recall;
+    write_self(s);
+    HL_LIST_EACH (node, &r->past) /* before what was begun since: the oldest go first */
+        write_begun(s, hl_pg_begun_of(node));
+    for (size_t i = 0; i < r->begun.cap; i++)
+        if (r->begun.entries[i].value)
+            write_begun(s, r->begun.entries[i].value);
+    HL_LIST_EACH (node, &r->runs)
+        write_ended(s, hl_pg_ended_of(node));
+    HL_LIST_EACH (node, &r->deliveries)
+        write_settled(s, hl_pg_settled_of(node));
+    HL_LIST_EACH (node, &r->words)
+        write_word(s, hl_pg_word_of(node));
+}
+
+void hl_pg_diary_turn(struct hl_pg_store *s, uint64_t now_ms)
+{
+    struct hl_pg_diary_file *d = s->recall.diary;
+    if (!d || !atomic_load(&s->is_settled))
+        return;
+    if (hl_pg_diary_file_begins_anew(d, now_ms))
+        write_all(s);
+    hl_pg_diary_file_turn(d);
+}
+
+uint64_t hl_pg_diary_due_ms(const struct hl_pg_store *s)
+{
+    bool has_diary = atomic_load(&s->is_settled) && s->recall.diary;
+    return has_diary ? hl_pg_diary_file_due_ms(s->recall.diary) : UINT64_MAX;
+}
+
+/* Beats of a replica that has nothing to remember write nothing. */
+void hl_pg_diary_note_self(struct hl_pg_store *s)
+{
+    struct hl_pg_recall *r = &s->recall;
+    bool is_same = hl_id_eq(&r->self.id, &s->member.id) &&
+                   strcmp(r->self.database.name, s->member.database.name) == 0;
+    r->self = (struct hl_pg_self){.id = s->member.id, .database = s->member.database};
+    if (!is_same || r->begun.n + r->n_past + r->n_runs + r->n_deliveries + r->n_words > 0)
+        write_self(s);
+}
+
+/* --- forgetting ----------------------------------------------------------------------------- */
+
+static size_t size_of(const struct hl_finish *f)
+{
+    return f->log.n + (f->outcome.body.where == HL_BODY_INLINE ? f->outcome.body.size : 0);
+}
+
+static void forget_begun(struct hl_pg_recall *r, const struct hl_id *run_id, uint32_t epoch)
+{
+    struct hl_pg_begun *b = hl_id_map_find(&r->begun, run_id);
+    if (!b || b->epoch != epoch)
+        return;
+    hl_id_map_remove(&r->begun, run_id);
+    drop_line(r, b->line);
+    free(b);
+}
+
+static void forget_past(struct hl_pg_recall *r, struct hl_pg_begun *b)
+{
+    hl_list_remove(&b->node);
+    r->n_past--;
+    drop_line(r, b->line);
+    free(b);
+}
+
+static void forget_run(struct hl_pg_recall *r, struct hl_pg_ended *e)
+{
+    hl_list_remove(&e->node);
+    r->n_runs--;
+    r->bytes -= size_of(&e->finish);
+    drop_line(r, e->line);
+    hl_body_fini(&e->finish.outcome.body);
+    hl_buf_fini(&e->finish.log);
+    free(e);
+}
+
+static void forget_delivery(struct hl_pg_recall *r, struct hl_pg_settled *d)
+{
+    hl_list_remove(&d->node);
+    r->n_deliveries--;
+    drop_line(r, d->line);
+    free(d);
+}
+
+static void forget_word(struct hl_pg_recall *r, struct hl_pg_word *w)
+{
+    hl_list_remove(&w->node);
+    r->n_words--;
+    drop_line(r, w->line);
+    free(w);
+}
+
+static bool is_old(uint64_t at_ms, uint64_t now_ms)
+{
+    return now_ms - at_ms > KEEP_MS;
+}
+
+/* While it is told it is walked over. */
+static void forget_old(struct hl_pg_recall *r)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    if (r->state == HL_PG_UNTOLD)
+        return;
+    while (r->n_past > 0 &&
+           (r->n_past > HL_PG_DIARY_MAX || is_old(hl_pg_begun_of(r->past.next)->at_ms, now_ms)))
+        forget_past(r, hl_pg_begun_of(r->past.next));
+    while (r->n_runs > 0 && (r->n_runs > HL_PG_DIARY_MAX || r->bytes > KEEP_BYTES ||
+                                is_old(hl_pg_ended_of(r->runs.next)->op.posted_ms, now_ms)))
+        forget_run(r, hl_pg_ended_of(r->runs.next));
+    while (r->n_deliveries > 0 && (r->n_deliveries > HL_PG_DIARY_MAX ||
+                                      is_old(hl_pg_settled_of(r->deliveries.next)->at_ms, now_ms)))
+        forget_delivery(r, hl_pg_settled_of(r->deliveries.next));
+    while (r->n_words > 0 && (r->n_words > HL_PG_WORDS_MAX ||
+                                 is_old(hl_pg_word_of(r->words.next)->op.posted_ms, now_ms)))
+        forget_word(r, hl_pg_word_of(r->words.next));
+}
+
+void hl_pg_diary_undo(struct hl_pg_store *s, const struct hl_id *run_id, uint32_t epoch)
+{
+    forget_begun(&s->recall, run_id, epoch);
+}
+
+void hl_pg_diary_undo_all(struct hl_pg_store *s)
+{
+    struct hl_id_map *map = &s->recall.begun;
+    for (size_t i = 0; i < map->cap; i++) {
+        struct hl_pg_begun *b = map->entries[i].value;
+        if (b)
+            drop_line(&s->recall, b->line);
+        free(b);
     }
-    size_t bytes = b->bytes + sizeof(line) + line.bytes.n;
-    if (d->standing == WRITING && (b->n == b->cap || bytes > WAITING_MAX)) {
-        rest(d, "more is waiting for its disk than there is room for");
-        d->is_stale = true;
+    hl_id_map_clear(map);
+}
+
+static void forget_all(struct hl_pg_store *s)
+{
+    struct hl_pg_recall *r = &s->recall;
+    hl_pg_diary_undo_all(s);
+    while (r->n_past > 0)
+        forget_past(r, hl_pg_begun_of(r->past.next));
+    while (r->n_runs > 0)
+        forget_run(r, hl_pg_ended_of(r->runs.next));
+    while (r->n_deliveries > 0)
+        forget_delivery(r, hl_pg_settled_of(r->deliveries.next));
+    while (r->n_words > 0)
+        forget_word(r, hl_pg_word_of(r->words.next));
+}
+
+/* --- remembering ---------------------------------------------------------------------------- */
+
+static void keep_run(struct hl_pg_recall *r, struct hl_pg_ended *e)
+{
+    e->op.m = &e->finish.m;
+    e->op.how = &hl_pg_op_finish;
+    e->op.posted_ms = hl_clock_mono_ms(); /* it may have waited for the database for long */
+    r->n_runs++;
+    r->bytes += size_of(&e->finish);
+    hl_list_push_back(&r->runs, &e->node);
+}
+
+static void keep_delivery(struct hl_pg_recall *r, struct hl_pg_settled *d)
+{
+    d->at_ms = hl_clock_mono_ms();
+    r->n_deliveries++;
+    hl_list_push_back(&r->deliveries, &d->node);
+}
+
+static void keep_word(struct hl_pg_recall *r, struct hl_pg_word *w, bool is_cancel)
+{
+    w->op.m = &w->ref.m;
+    w->op.how = is_cancel ? &hl_pg_op_cancel : &hl_pg_op_account_revoke;
+    w->op.posted_ms = hl_clock_mono_ms();
+    r->n_words++;
+    hl_list_push_back(&r->words, &w->node);
+}
+
+void hl_pg_diary_begin(struct hl_pg_store *s, const struct hl_id *run_id, uint32_t epoch)
+{
+    struct hl_pg_recall *r = &s->recall;
+    if (r->begun.n >= HL_PG_DIARY_MAX || hl_id_map_reserve(&r->begun, 1) != HL_OK)
+        return;
+    struct hl_pg_begun *b = calloc(1, sizeof(*b)), *old = hl_id_map_remove(&r->begun, run_id);
+    if (old)
+        drop_line(r, old->line);
+    free(old);
+    if (!b)
+        return;
+    *b = (struct hl_pg_begun){
+        .run_id = *run_id, .as = s->member.id, .epoch = epoch, .at_ms = hl_clock_mono_ms()};
+    hl_list_init(&b->node);
+    hl_id_map_put(&r->begun, run_id, b);
+    write_begun(s, b);
+}
+
+/* A long answer has rows of its own, which may be lost as well: it counts as not kept any more. */
+static enum hl_err copy_outcome(struct hl_outcome *to, const struct hl_outcome *from)
+{
+    *to = *from;
+    to->body.bytes = NULL;
+    if (from->body.where == HL_BODY_INLINE)
+        return hl_body_copy(&to->body, (struct hl_str){from->body.bytes, from->body.size});
+    if (from->body.where == HL_BODY_FILE) {
+        to->body.where = HL_BODY_DROPPED;
+        to->encoding = HL_ENCODING_NONE;
     }
-    if (d->standing != WRITING) {
-        hl_buf_fini(&line.bytes);
-        return false;
-    }
-    b->bytes = bytes;
-    b->lines[b->n++] = line;
-    return true;
+    return HL_OK;
 }
 
-uint64_t hl_pg_diary_add(struct hl_pg_diary *d, struct hl_buf *line)
+static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
 {
-    bool is_pushed = push(d, (struct line){.n = d->last + 1, .bytes = *line});
-    *line = (struct hl_buf){0};
-    d->last += is_pushed;
-    return is_pushed ? d->last : 0;
+    const struct hl_finish *f = (const struct hl_finish *)op->m;
+    struct hl_pg_ended *e = calloc(1, sizeof(*e));
+    if (!e)
+        return;
+    e->finish = (struct hl_finish){
+        .run_id = f->run_id, .epoch = f->epoch, .run_us = f->run_us, .queued_us = f->queued_us};
+    enum hl_err err = copy_outcome(&e->finish.outcome, &f->outcome);
+    if (!err && f->log.n > 0)
+        err = hl_buf_append_str(&e->finish.log, hl_buf_str(&f->log));
+    e->op.posted_ahead_ms = op->posted_ahead_ms;
+    e->op.delivery_id = op->delivery_id;
+    e->as = s->member.id;
+    keep_run(&s->recall, e);
+    if (err)
+        forget_run(&s->recall, e);
+    else
+        write_ended(s, e);
 }
 
-void hl_pg_diary_put_first(struct hl_pg_diary *d, struct hl_buf *line)
+static void note_delivery(struct hl_pg_store *s, const struct hl_pg_op *op)
 {
-    push(d, (struct line){.n = FIRST, .bytes = *line});
-    *line = (struct hl_buf){0};
-}
-
-void hl_pg_diary_drop(struct hl_pg_diary *d, uint64_t number)
-{
-    if (number > 0)
-        push(d, (struct line){.n = number, .is_gone = true});
-}
-
-/* --- the end -------------------------------------------------------------------------------- */
-
-void hl_pg_diary_close(struct hl_pg_diary *d)
-{
-    d->is_closing = true;
-    hl_pg_diary_turn(d);
-}
-
-void hl_pg_diary_free(struct hl_pg_diary *d)
-{
+    const struct hl_attempt_outcome *o = (const struct hl_attempt_outcome *)op->m;
+    struct hl_pg_settled *d = calloc(1, sizeof(*d));
     if (!d)
         return;
-    close_file(d);
-    empty(&d->waiting);
-    hl_sealer_fini(&d->sealer);
-    free(d);
+    *d = (struct hl_pg_settled){.id = o->delivery_id,
+        .round = o->round,
+        .n = o->n,
+        .state = (enum hl_delivery_state)op->number,
+        .verdict = o->verdict,
+        .http_status = o->http_status,
+        .started_ms = o->started_ms,
+        .ended_ms = o->ended_ms};
+    keep_delivery(&s->recall, d);
+    write_settled(s, d);
+}
+
+static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    struct hl_pg_word *w = calloc(1, sizeof(*w));
+    bool is_cancel = op->how == &hl_pg_op_cancel;
+    if (!w)
+        return;
+    if (is_cancel)
+        w->ref = *(const struct hl_run_ref *)op->m;
+    else
+        w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
+    w->ref.order = NULL; /* the asker's */
+    w->op.delivery_id = op->delivery_id;
+    w->revoked_ms = hl_clock_wall_ms();
+    keep_word(&s->recall, w, is_cancel);
+    write_word(s, w);
+}
+
+/* Whatever the answer was, no worker has the run any more. */
+static void note_over(struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    if (op->how == &hl_pg_op_finish) {
+        const struct hl_finish *f = (const struct hl_finish *)op->m;
+        forget_begun(&s->recall, &f->run_id, f->epoch);
+    } else if (op->how == &hl_pg_op_release) {
+        const struct hl_claimed *c = ((const struct hl_release *)op->m)->claimed;
+        forget_begun(&s->recall, &c->run_id, c->epoch);
+    }
+}
+
+void hl_pg_diary_note(struct hl_pg_store *s, const struct hl_pg_op *op)
+{
+    note_over(s, op);
+    if (op->rc != HL_OK)
+        return;
+    if (op->how == &hl_pg_op_finish)
+        note_run(s, op);
+    else if (op->how == &hl_pg_op_outcome && op->number != HL_DELIVERY_PENDING)
+        note_delivery(s, op);
+    else if (op->how == &hl_pg_op_cancel || op->how == &hl_pg_op_account_revoke)
+        note_word(s, op);
+    forget_old(&s->recall);
+}
+
+/* --- what an earlier process has left ------------------------------------------------------- */
+
+static bool read_self(struct hl_pg_store *s, struct hl_str line)
+{
+    enum hl_err err = hl_pg_line_read_self(line, &s->recall.self);
+    s->member.database = s->recall.self.database;
+    return !err;
+}
+
+static bool read_begun(struct hl_pg_store *s, struct hl_str line)
+{
+    struct hl_pg_begun *b = calloc(1, sizeof(*b));
+    if (!b)
+        return false;
+    enum hl_err err = hl_pg_line_read_begun(line, b);
+    b->at_ms = hl_clock_mono_ms();
+    s->recall.n_past++;
+    hl_list_push_back(&s->recall.past, &b->node);
+    return !err;
+}
+
+static bool read_ended(struct hl_pg_store *s, struct hl_str line)
+{
+    struct hl_pg_ended *e = calloc(1, sizeof(*e));
+    if (!e)
+        return false;
+    enum hl_err err = hl_pg_line_read_ended(line, e);
+    e->op.posted_ahead_ms = hl_clock_ahead_ms();
+    keep_run(&s->recall, e);
+    return !err;
+}
+
+static bool read_settled(struct hl_pg_store *s, struct hl_str line)
+{
+    struct hl_pg_settled *d = calloc(1, sizeof(*d));
+    if (!d)
+        return false;
+    enum hl_err err = hl_pg_line_read_settled(line, d);
+    keep_delivery(&s->recall, d);
+    return !err;
+}
+
+static bool read_word(struct hl_pg_store *s, struct hl_str line)
+{
+    struct hl_pg_word *w = calloc(1, sizeof(*w));
+    if (!w)
+        return false;
+    enum hl_err err = hl_pg_line_read_word(line, w);
+    keep_word(&s->recall, w, hl_pg_line_kind(line) == HL_PG_LINE_CANCEL);
+    return !err;
+}
+
+static bool read_line(void *self, struct hl_str line)
+{
+    static bool (*const readers[])(struct hl_pg_store * s, struct hl_str line) = {
+        [HL_PG_LINE_SELF] = read_self,
+        [HL_PG_LINE_BEGUN] = read_begun,
+        [HL_PG_LINE_ENDED] = read_ended,
+        [HL_PG_LINE_SETTLED] = read_settled,
+        [HL_PG_LINE_CANCEL] = read_word,
+        [HL_PG_LINE_REVOKED] = read_word,
+    };
+    enum hl_pg_line_kind kind = hl_pg_line_kind(line);
+    bool is_known = (size_t)kind < HL_ARRAY_LEN(readers) && readers[kind];
+    return is_known && readers[kind](self, line);
+}
+
+enum hl_err hl_pg_diary_open(struct hl_pg_store *s, char *why, size_t why_len)
+{
+    struct hl_pg_recall *r = &s->recall;
+    snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
+    if (s->is_guest)
+        return HL_OK;
+    r->diary =
+        hl_pg_diary_file_open(&s->loop, &s->keys, s->scratch.path, hl_str_from(s->settings.schema));
+    if (!r->diary)
+        return HL_ERR_NOMEM;
+    if (!hl_pg_diary_file_read(r->diary, read_line, s)) {
+        forget_all(s);
+        r->self = (struct hl_pg_self){0};
+        s->member.database = (struct hl_pg_database){0};
+    }
+    forget_old(r);
+    return HL_OK;
+}
+
+void hl_pg_diary_fini(struct hl_pg_store *s)
+{
+    hl_pg_diary_file_free(s->recall.diary);
+    s->recall.diary = NULL;
+    forget_all(s);
+    hl_id_map_fini(&s->recall.begun);
 }

@@ -23,7 +23,6 @@
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
-#include "store/postgres/reply.h"
 #include "store/postgres/row.h"
 #include "store/postgres/state.h"
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "store/gauges.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/param.h"
@@ -55,15 +55,15 @@ void hl_pg_expire_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     if (now_ms < hl_pg_expire_due_ms(s))
         return;
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_expired);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_expired);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_MAX, STEP);
     hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
-    hl_pg_errand_add(e, HL_PG_DO_RUN_EXPIRE);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_EXPIRE);
     s->expiry.due_ms = UINT64_MAX;
-    s->expiry.is_under_way = hl_pg_errand_send(e);
+    s->expiry.is_under_way = hl_pg_transaction_send(e);
     if (!s->expiry.is_under_way)
         hl_pg_expire_note(s, AGAIN_MS);
 }

@@ -22,9 +22,9 @@
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/deed.h"
+#include "store/postgres/diary.h"
 #include "store/postgres/link.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/queue.h"
@@ -67,7 +67,8 @@ static void fill(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
 {
     size_t singles = 0;
     if (hl_id_map_reserve(&s->busy, 2 * HL_PG_FLUSH_OPS) != HL_OK ||
-        hl_pg_live_reserve(&s->live, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) != HL_OK)
+        hl_pg_run_map_reserve(&s->runs, HL_PG_FLUSHES * (HL_PG_FLUSH_OPS + HL_PG_HAND_OUT)) !=
+            HL_OK)
         return;
     hl_pg_refusal_choose(s, now_ms);
     HL_LIST_EACH_SAFE (node, &s->queue) {
@@ -192,7 +193,7 @@ static void finish_op(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     hl_pg_op_clear_busy(s, op);
     if (!op->asks_again)
-        hl_pg_deed_note(s, op);
+        hl_pg_diary_note(s, op);
     if (op->how->note && !op->asks_again)
         op->how->note(s, op);
     if (!op->asks_again && !(op->has_more && op->rc == HL_OK)) {

@@ -15,9 +15,9 @@
 #include "store/key.h"
 #include "store/lease.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/deed.h"
-#include "store/postgres/errand.h"
-#include "store/postgres/live.h"
+#include "store/postgres/diary.h"
+#include "store/postgres/transaction.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/push.h"
@@ -38,7 +38,7 @@ static void put_off(
                                       : "store: a webhook's records cannot be read; postponed",
         HL_LOG_ID(query == HL_PG_DO_RUN_PUT_OFF ? "run_id" : "delivery_id", id),
         HL_LOG_TEXT("why", hl_err_text(why)));
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, NULL);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, NULL);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
@@ -46,8 +46,8 @@ static void put_off(
         query == HL_PG_DO_RUN_PUT_OFF ? HL_PG_P_RUN_ID : HL_PG_P_DELIVERY_ID, HL_PG_ID, 1);
     hl_pg_item_id(&s->params, id);
     hl_pg_array_end(&s->params);
-    hl_pg_errand_add(e, query);
-    hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, query);
+    hl_pg_transaction_send(e);
 }
 
 /* Something that is handed out when its body is in a file here. */
@@ -72,11 +72,11 @@ static void on_run_body(void *self, enum hl_err rc)
     struct hl_pg_store *s = parcel->store;
     struct hl_claimed *claimed = parcel->claimed;
     bool is_wanted = !hl_credit_is_void(&s->workers, parcel->note);
-    if (!rc && is_wanted && hl_pg_live_has(&s->live, &claimed->run_id, claimed->epoch)) {
+    if (!rc && is_wanted && hl_pg_run_map_has(&s->runs, &claimed->run_id, claimed->epoch)) {
         push_run(s, parcel->note, claimed);
     } else {
-        hl_pg_deed_undo(s, &claimed->run_id, claimed->epoch);
-        if (hl_pg_live_end(&s->live, &claimed->run_id, claimed->epoch)) {
+        hl_pg_diary_undo(s, &claimed->run_id, claimed->epoch);
+        if (hl_pg_run_map_end(&s->runs, &claimed->run_id, claimed->epoch)) {
             hl_pg_bodies_drop(s, &claimed->run_id);
             s->member.has_strays |= !rc || rc == HL_ERR_CANCELLED;
         }
@@ -96,8 +96,8 @@ static enum hl_err hand_out_run(
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)
         return HL_ERR_NOMEM;
-    hl_pg_live_put(&s->live, &claimed->run_id, claimed->epoch, box);
-    hl_pg_deed_begin(s, &claimed->run_id, claimed->epoch);
+    hl_pg_run_map_put(&s->runs, &claimed->run_id, claimed->epoch, box);
+    hl_pg_diary_begin(s, &claimed->run_id, claimed->epoch);
     if (!has_file) {
         push_run(s, note, claimed);
         return HL_OK;

@@ -51,7 +51,7 @@ static void *run(void *arg)
         hl_pg_session_close(&session);
     job->err = err;
     job->conn = session.conn;
-    hl_buf_fini(&session.premises);
+    hl_buf_fini(&session.setup);
     job->is_done = true;
     bool is_left = job->is_left;
     if (!is_left)

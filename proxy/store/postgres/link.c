@@ -253,7 +253,7 @@ void hl_pg_flight_init(
 {
     hl_list_init(&f->node);
     f->n = f->answered = 0;
-    f->premises = 0;
+    f->setup = 0;
     f->sqlstate[0] = f->message[0] = '\0';
     f->lacks_partition = false;
     f->on_end = on_end;
@@ -291,14 +291,14 @@ static bool send_query(
 }
 
 /* In a connection that others use as well a transaction begins with what it relies on. */
-static bool send_premises(struct hl_pg_link *l, struct hl_pg_flight *f)
+static bool send_setup(struct hl_pg_link *l, struct hl_pg_flight *f)
 {
-    static const enum hl_pg_sql queries[] = {HL_PG_DO_ISOLATE, HL_PG_DO_PREMISE};
+    static const enum hl_pg_sql queries[] = {HL_PG_DO_ISOLATE, HL_PG_DO_SETUP};
     struct hl_pg_params none = {.n = 0};
     for (size_t i = 0; i < HL_ARRAY_LEN(queries); i++) {
         if (!send_query(l, queries[i], &none))
             return false;
-        f->premises++;
+        f->setup++;
     }
     return true;
 }
@@ -309,7 +309,7 @@ void hl_pg_link_add(struct hl_pg_link *l, struct hl_pg_flight *f, enum hl_pg_sql
     HL_ASSERT(f->n < HL_PG_FLIGHT_MAX);
     if (!l->conn || l->broken)
         return;
-    bool is_told = f->n > 0 || !hl_pg_is_pooled(l->conn) || send_premises(l, f);
+    bool is_told = f->n > 0 || !hl_pg_is_pooled(l->conn) || send_setup(l, f);
     f->queries[f->n] = query;
     f->results[f->n++] = NULL;
     if (params->err || !is_told || !send_query(l, query, params))
@@ -399,8 +399,8 @@ static void take_result(struct hl_pg_link *l, PGresult *result)
     }
     if (status == PGRES_FATAL_ERROR)
         note_failure(f, result);
-    if (f->premises > 0) {
-        f->premises--;
+    if (f->setup > 0) {
+        f->setup--;
         PQclear(result);
     } else if (f->answered < f->n) {
         f->results[f->answered++] = result;

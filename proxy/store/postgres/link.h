@@ -25,7 +25,7 @@ struct hl_pg_flight {
     enum hl_pg_sql queries[HL_PG_FLIGHT_MAX];
     PGresult *results[HL_PG_FLIGHT_MAX]; /* in `on_end`: of each query; freed after it */
     size_t n, answered;
-    unsigned premises; /* statements before them that have not been answered */
+    unsigned setup; /* statements before them that have not been answered */
     char sqlstate[6], message[200];
     bool lacks_partition; /* it was refused because a table has none for a row's time */
     uint64_t sent_ms;     /* CLOCK_MONOTONIC */

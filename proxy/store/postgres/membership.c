@@ -32,9 +32,9 @@
 #include "store/backend.h"
 #include "store/key.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/deed.h"
-#include "store/postgres/doubt.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/diary.h"
+#include "store/postgres/uncertain_accept.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/pooler.h"
 #include "store/postgres/recall.h"
@@ -86,19 +86,20 @@ void hl_pg_member_connect(struct hl_pg_store *s, bool is_up)
  * numbers is then forgotten. */
 static bool is_other_database(struct hl_pg_store *s, struct hl_str name, int64_t beat_ms)
 {
-    struct hl_pg_era *era = &s->member.era;
-    bool is_renamed = era->name[0] && !hl_str_eq(name, hl_str_from(era->name));
-    bool is_behind = beat_ms >= 0 && beat_ms < era->beat_ms;
+    struct hl_pg_database *database = &s->member.database;
+    bool is_renamed = database->name[0] && !hl_str_eq(name, hl_str_from(database->name));
+    bool is_behind = beat_ms >= 0 && beat_ms < database->beat_ms;
     if (is_renamed || is_behind) {
         HL_LOG(WARN,
             "store: this is another database, or an earlier state of it: the latest commits may be "
             "missing; everything is read again",
-            HL_LOG_TEXT("was", era->name), HL_LOG_STR("is", name),
-            HL_LOG_INT("beats_missing_ms", is_behind && beat_ms > 0 ? era->beat_ms - beat_ms : 0));
+            HL_LOG_TEXT("was", database->name), HL_LOG_STR("is", name),
+            HL_LOG_INT(
+                "beats_missing_ms", is_behind && beat_ms > 0 ? database->beat_ms - beat_ms : 0));
         s->outbox.begins_anew = s->outbox.overrules = true;
-        era->beat_ms = 0;
+        database->beat_ms = 0;
     }
-    snprintf(era->name, sizeof(era->name), "%.*s", HL_STR_ARG(name));
+    snprintf(database->name, sizeof(database->name), "%.*s", HL_STR_ARG(name));
     return is_renamed || is_behind;
 }
 
@@ -148,12 +149,12 @@ static const struct hl_id *known_as(const struct hl_pg_store *s)
 static void look(struct hl_pg_store *s)
 {
     s->member.due_ms = hl_clock_mono_ms() + AGAIN_MS;
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_looked);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_looked);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, known_as(s));
-    hl_pg_errand_add(e, HL_PG_DO_NODE_LOOK);
-    if (hl_pg_errand_send(e))
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_LOOK);
+    if (hl_pg_transaction_send(e))
         s->member.due_ms = UINT64_MAX;
 }
 
@@ -168,25 +169,25 @@ static void add_ids(struct hl_pg_params *p, const struct hl_id_map *map)
     hl_pg_array_end(p);
 }
 
-static void add_strays(struct hl_pg_store *s, struct hl_pg_errand *e, enum hl_pg_sql query,
+static void add_strays(struct hl_pg_store *s, struct hl_pg_transaction *e, enum hl_pg_sql query,
     const struct hl_id_map *known)
 {
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     add_ids(&s->params, known);
-    hl_pg_errand_add(e, query);
+    hl_pg_transaction_add(e, query);
 }
 
 static void on_joined(struct hl_pg_store *s, const PGresult *result)
 {
-    hl_pg_doubt_settle(s, result);
+    hl_pg_uncertain_settle(s, result);
     if (!result) {
         s->member.due_ms = hl_clock_mono_ms() + AGAIN_MS;
         return;
     }
     move(s, HL_PG_JOINED, UINT64_MAX);
     if (!hl_id_eq(&s->recall.self.id, &s->member.id))
-        s->member.era.beat_ms = 0;
-    hl_pg_deed_note_self(s);
+        s->member.database.beat_ms = 0;
+    hl_pg_diary_note_self(s);
     s->claims_more = s->leases_more = true;
     s->member.beat.due_ms = 0;
 }
@@ -195,7 +196,7 @@ static void on_joined(struct hl_pg_store *s, const PGresult *result)
 static void join(struct hl_pg_store *s)
 {
     s->member.due_ms = hl_clock_mono_ms() + AGAIN_MS;
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_joined);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_joined);
     if (!e)
         return;
     s->member.due_ms = UINT64_MAX;
@@ -208,12 +209,12 @@ static void join(struct hl_pg_store *s)
     hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
     s->member.session = hl_id_next(&s->ids, hl_clock_wall_ms());
     hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
-    hl_pg_errand_add(e, HL_PG_DO_NODE_JOIN);
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_JOIN);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->runs.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
-    hl_pg_doubt_add(s, e);
-    if (!hl_pg_errand_send(e))
-        hl_pg_doubt_settle(s, NULL);
+    hl_pg_uncertain_add(s, e);
+    if (!hl_pg_transaction_send(e))
+        hl_pg_uncertain_settle(s, NULL);
 }
 
 static void on_strays(struct hl_pg_store *s, const PGresult *result)
@@ -233,11 +234,11 @@ static void on_strays(struct hl_pg_store *s, const PGresult *result)
 static void look_for_strays(
     struct hl_pg_store *s, enum hl_pg_sql query, const struct hl_id_map *known)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_strays);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_strays);
     if (!e)
         return;
     add_strays(s, e, query, known);
-    bool is_sent = hl_pg_errand_send(e);
+    bool is_sent = hl_pg_transaction_send(e);
     (void)is_sent; /* the next one comes with the next beat */
 }
 
@@ -247,7 +248,7 @@ static void give_strays_back(struct hl_pg_store *s)
 {
     if (s->member.has_strays && !s->is_claiming) {
         s->member.has_strays = false;
-        look_for_strays(s, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+        look_for_strays(s, HL_PG_DO_RUN_STRAYS, &s->runs.boxes);
     }
     if (s->member.has_stray_leases && !s->is_leasing) {
         s->member.has_stray_leases = false;
@@ -263,14 +264,14 @@ static void on_left(struct hl_pg_store *s, const PGresult *result)
 
 bool hl_pg_member_leave(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_left);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_left);
     if (!e)
         return false;
-    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->live.boxes);
+    add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->runs.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
-    hl_pg_errand_add(e, HL_PG_DO_NODE_LEAVE);
-    if (!hl_pg_errand_send(e))
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_LEAVE);
+    if (!hl_pg_transaction_send(e))
         return false;
     move(s, HL_PG_LEAVING, UINT64_MAX);
     return true;
@@ -284,11 +285,11 @@ static void start_over(struct hl_pg_store *s)
     HL_LOG(WARN,
         "store: this replica was considered dead: its runs were ended, its deliveries continue "
         "elsewhere",
-        HL_LOG_INT("runs", s->live.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
+        HL_LOG_INT("runs", s->runs.boxes.n), HL_LOG_INT("deliveries", s->places.leased));
     s->member.id = hl_id_next(&s->ids, hl_clock_wall_ms());
-    s->member.era.beat_ms = 0;
-    hl_pg_deed_undo_all(s);
-    hl_pg_live_clear(&s->live); /* flushes that are under way have reserved room */
+    s->member.database.beat_ms = 0;
+    hl_pg_diary_undo_all(s);
+    hl_pg_run_map_clear(&s->runs); /* flushes that are under way have reserved room */
     uint32_t per_lane = s->places.per_lane;
     hl_pg_places_fini(&s->places);
     hl_pg_places_init(&s->places, per_lane);
@@ -331,7 +332,7 @@ static void take_beat(struct hl_pg_store *s, const PGresult *result)
     count_beat(s, hl_pg_int(&row));
     struct hl_str name = hl_pg_str(&row);
     bool is_other = is_other_database(s, name, hl_pg_int(&row));
-    m->era.beat_ms = hl_pg_int(&row);
+    m->database.beat_ms = hl_pg_int(&row);
     bool is_session = hl_pg_int(&row);
     int pid = (int)hl_pg_int(&row);
     hl_pg_pooler_watch(s, pid, hl_pg_int(&row));
@@ -340,7 +341,7 @@ static void take_beat(struct hl_pg_store *s, const PGresult *result)
         move(s, HL_PG_LOOKING, 0);
         return;
     }
-    hl_pg_deed_note_self(s);
+    hl_pg_diary_note_self(s);
     m->has_strays |= (bool)hl_pg_int(&row);
     m->has_stray_leases |= (bool)hl_pg_int(&row);
     if (is_session)
@@ -364,16 +365,16 @@ static void on_beat(struct hl_pg_store *s, const PGresult *result)
 
 static void beat(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_beat);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_beat);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
     hl_pg_add_int(&s->params, HL_PG_P_TAKES_CALLS, atomic_load(&s->base.takes_calls));
     hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
-    hl_pg_errand_add(e, HL_PG_DO_NODE_BEAT);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_BEAT);
     s->member.beat_sent_ms = hl_clock_mono_ms();
-    s->member.beat.is_under_way = hl_pg_errand_send(e);
+    s->member.beat.is_under_way = hl_pg_transaction_send(e);
 }
 
 /* --- the dead ------------------------------------------------------------------------------- */
@@ -388,13 +389,13 @@ static void on_stream_buried(struct hl_pg_store *s, const PGresult *result)
 
 static void bury_stream(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_stream_buried);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_stream_buried);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
-    hl_pg_errand_add(e, HL_PG_DO_NODE_BURY_STREAM);
-    s->member.burial.is_under_way = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_BURY_STREAM);
+    s->member.burial.is_under_way = hl_pg_transaction_send(e);
 }
 
 static void on_buried(struct hl_pg_store *s, const PGresult *result)
@@ -419,15 +420,15 @@ static void on_buried(struct hl_pg_store *s, const PGresult *result)
 
 static void bury(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_buried);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_buried);
     if (!e)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_RUN_ATTEMPTS, s->retries_interrupted ? s->run_attempts : 1);
     hl_pg_add_int(&s->params, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_int(&s->params, HL_PG_P_SILENT_TOO, hl_pg_member_knows_others(s, hl_clock_mono_ms()));
-    hl_pg_errand_add(e, HL_PG_DO_NODE_BURY);
-    s->member.burial.is_under_way = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_BURY);
+    s->member.burial.is_under_way = hl_pg_transaction_send(e);
 }
 
 /* Not between the end of an outage and the first beat after it. */

@@ -46,8 +46,8 @@ static enum hl_err find_role(struct hl_pg_session *s, const char *role, char *wh
 {
     PGresult *result;
     char *quoted = PQescapeLiteral(s->conn, role, strlen(role));
-    enum hl_err err = quoted ? hl_buf_printf(&s->premises, "SET LOCAL hookline.role = %s; ", quoted)
-                             : HL_ERR_NOMEM;
+    enum hl_err err =
+        quoted ? hl_buf_printf(&s->setup, "SET LOCAL hookline.role = %s; ", quoted) : HL_ERR_NOMEM;
     PQfreemem(quoted);
     if (!err)
         err = hl_pg_session_ask(s, FIND_ROLE, &result, why, why_len);
@@ -73,7 +73,7 @@ static enum hl_err become_owner(struct hl_pg_session *s, char *why, size_t why_l
     if (err)
         return err;
     if (PQntuples(result) > 0)
-        err = hl_buf_append_str(&s->premises, hl_str_from(PQgetvalue(result, 0, 0)));
+        err = hl_buf_append_str(&s->setup, hl_str_from(PQgetvalue(result, 0, 0)));
     PQclear(result);
     return err;
 }

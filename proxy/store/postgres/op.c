@@ -1,9 +1,12 @@
 /* op.c - which request is which row, and which two of them may not be under way at once. The rows are op_run.c's,
- * op_stream.c's, op_tally.c's, op_delivery.c's and op_account.c's. */
+ * op_notice.c's, op_delivery.c's and op_account.c's. */
 #include "store/postgres/op.h"
 
 #include "loop/mailbox.h"
+#include "store/intake.h"
 #include "store/lease.h"
+#include "store/op.h"
+#include "store/operation.h"
 #include "store/postgres/state.h"
 
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
@@ -59,6 +62,15 @@ void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n
         hl_pg_columns_end_row(&s->columns);
     }
     hl_pg_columns_bind(&s->columns, &s->params);
+}
+
+void hl_pg_reply(struct hl_pg_store *s, struct hl_store_msg *m, size_t weight, enum hl_err rc)
+{
+    hl_intake_leave(&s->intake, weight);
+    if (rc != HL_OK)
+        hl_operation_clear(m);
+    m->rc = rc;
+    hl_mailbox_post(m->reply_to, &m->msg);
 }
 
 static bool is_others(

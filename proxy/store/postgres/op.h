@@ -21,9 +21,9 @@ struct hl_pg_op {
     struct hl_store_msg *m;
     const struct hl_pg_operation *how;
     size_t weight;
-    uint64_t kept_memory, kept_file; /* its share of the store's `kept` */
-    uint64_t posted_ms;              /* CLOCK_MONOTONIC */
-    int64_t posted_ahead_ms;         /* the wall clock then: hl_clock_ahead_ms */
+    uint64_t own_memory, own_file; /* its share of the store's `queue_memory` */
+    uint64_t posted_ms;            /* CLOCK_MONOTONIC */
+    int64_t posted_ahead_ms;       /* the wall clock then: hl_clock_ahead_ms */
     struct hl_id subject,
         key;          /* no two operations on the same one are under way at once; nil: none */
     bool is_in_doubt; /* it was sent, and nobody knows whether it was committed */
@@ -73,6 +73,10 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m);
 
 /* The parameters for `n` operations of a kind, at s->params. */
 void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n);
+
+/* What every request gets, once. Takes the message, whose weight was counted when it came; what it brings is dropped
+ * unless OK. */
+void hl_pg_reply(struct hl_pg_store *s, struct hl_store_msg *m, size_t weight, enum hl_err rc);
 
 /* Subjects of operations that are under way, or that others have to wait behind: the store's `busy`, where room
  * was reserved. Whether another operation has one of its own. */

@@ -5,7 +5,7 @@
 #include "store/lease.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/crowd.h"
+#include "store/postgres/full_destination.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
@@ -161,12 +161,12 @@ static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
     if (o->verdict != HL_ATTEMPT_ABANDONED)
         hl_pg_places_judge(&s->places, lease, o->health);
     if (op->number != HL_DELIVERY_PENDING)
-        hl_pg_crowd_note_end(s, hl_pg_places_lane(&s->places, lease));
+        hl_pg_full_note_end(s, hl_pg_places_lane(&s->places, lease));
     if (goes_on && o->parks && !o->is_parked)
         o->is_parked = hl_pg_places_park(&s->places, lease);
     if (!goes_on && hl_pg_places_leave(&s->places, lease))
         hl_pg_bodies_drop(s, &o->delivery_id);
-    /* It may have been counted by another replica, and here only with the next survey. */
+    /* It may have been counted by another replica, and here only with the next count. */
     if (op->number != HL_DELIVERY_PENDING && hl_counter_get(&s->gauges.pending_deliveries) > 0)
         hl_counter_sub(&s->gauges.pending_deliveries, 1);
     if (op->number == HL_DELIVERY_DEAD)

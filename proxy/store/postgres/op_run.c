@@ -10,7 +10,7 @@
 #include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/crowd.h"
+#include "store/postgres/full_destination.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/op.h"
@@ -171,7 +171,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
     if (op->rc != HL_OK)
         return;
     hl_pg_bodies_remove(s, &a->body);
-    hl_pg_crowd_note_url(s, a->webhook_url);
+    hl_pg_full_note_url(s, a->webhook_url);
     if (is_async(a)) {
         hl_counter_add(&s->gauges.queued_runs, 1);
         hl_counter_add(&s->gauges.queued[a->terms.priority], 1);
@@ -180,7 +180,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
         if (a->terms.start_timeout_ms > 0)
             hl_pg_expire_note(s, a->terms.start_timeout_ms);
     } else {
-        hl_pg_live_put(&s->live, &a->run_id, 1, a->m.reply_to);
+        hl_pg_run_map_put(&s->runs, &a->run_id, 1, a->m.reply_to);
     }
 }
 
@@ -273,7 +273,7 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
     }
     if (op->rc == HL_OK)
         hl_pg_watch_end(s, &finish_of(op)->run_id);
-    if (hl_pg_live_end(&s->live, &finish_of(op)->run_id, finish_of(op)->epoch))
+    if (hl_pg_run_map_end(&s->runs, &finish_of(op)->run_id, finish_of(op)->epoch))
         hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->leases_more = true;
     if (hl_barred_first(
@@ -331,7 +331,7 @@ static void add_release(struct hl_pg_store *s, struct hl_pg_columns *c, struct h
 
 static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    if (hl_pg_live_end(&s->live, &claimed_of(op)->run_id, claimed_of(op)->epoch))
+    if (hl_pg_run_map_end(&s->runs, &claimed_of(op)->run_id, claimed_of(op)->epoch))
         hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
     s->claims_more = s->leases_more = true;
     hl_pg_notify_all(s); /* its app takes no calls: others' may */

@@ -19,7 +19,7 @@
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
-#include "store/postgres/survey.h"
+#include "store/postgres/gauging.h"
 
 /* So long a start waits for a server that says nothing. */
 #define MEET_MS 2000
@@ -127,7 +127,7 @@ void hl_pg_opening_begin(struct hl_pg_store *s)
 {
     atomic_store(&s->base.standing, HL_STORE_OPENING);
     hl_counter_set(&s->gauges.is_failing, 1);
-    hl_pg_survey_forget(s);
+    hl_pg_gauging_forget(s);
     s->writer.begin = on_session;
     s->writer.on_failure = on_failure;
     hl_pg_link_open(&s->writer, NULL);

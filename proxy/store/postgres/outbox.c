@@ -17,7 +17,7 @@
 #include "base/id_map.h"
 #include "store/limits.h"
 #include "store/postgres/link.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/push.h"
 #include "store/postgres/row.h"
@@ -50,7 +50,7 @@ static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_i
     switch (kind) {
     case HL_PG_EVENT_CANCEL:
         /* There may be no memory; or the answer that gives this replica the run is still on its way. */
-        return hl_pg_push_cancel(s, subject, NULL) && hl_pg_live_find(&s->live, subject);
+        return hl_pg_push_cancel(s, subject, NULL) && hl_pg_run_map_find(&s->runs, subject);
     case HL_PG_EVENT_REVOKED:
     case HL_PG_EVENT_ADDED:
     case HL_PG_EVENT_LIMITED:
@@ -119,12 +119,12 @@ static int64_t highest(const struct hl_pg_outbox *o)
 }
 
 /* What was asked for by numbers that say nothing there. `last`: the last one that was given. */
-static bool is_void(struct hl_pg_outbox *o, struct hl_str era, int64_t last)
+static bool is_void(struct hl_pg_outbox *o, struct hl_str database, int64_t last)
 {
-    bool is_other = o->era[0] && !hl_str_eq(era, hl_str_from(o->era));
+    bool is_other = o->database[0] && !hl_str_eq(database, hl_str_from(o->database));
     if (is_other || last < highest(o))
         o->begins_anew = o->overrules = true;
-    snprintf(o->era, sizeof(o->era), "%.*s", HL_STR_ARG(era));
+    snprintf(o->database, sizeof(o->database), "%.*s", HL_STR_ARG(database));
     o->is_asked |= o->begins_anew;
     return o->begins_anew;
 }
@@ -139,11 +139,11 @@ static void on_read(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     for (int i = 0; fate == HL_PG_COMMITTED && i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         int64_t at_ms = hl_pg_int(&row);
-        struct hl_str era = hl_pg_str(&row);
+        struct hl_str database = hl_pg_str(&row);
         int64_t last = hl_pg_int(&row), mark = hl_pg_int(&row), event = hl_pg_int(&row);
         enum hl_pg_event kind = (enum hl_pg_event)hl_pg_int(&row);
         struct hl_id subject;
-        if (i == 0 && is_void(o, era, last))
+        if (i == 0 && is_void(o, database, last))
             return;
         if (i == 0) {
             o->has_missed |= o->read_at_ms > 0 && at_ms - o->read_at_ms > MISSED_MS;
@@ -196,7 +196,7 @@ static void read_events(struct hl_pg_store *s)
 static uint64_t read_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_outbox *o = &s->outbox;
-    uint64_t wait_ms = s->live.boxes.n > 0 ? BUSY_MS : s->notify.hears ? IDLE_MS : DEAF_MS;
+    uint64_t wait_ms = s->runs.boxes.n > 0 ? BUSY_MS : s->notify.hears ? IDLE_MS : DEAF_MS;
     if (!hl_pg_link_is_up(&s->reader) || o->is_reading)
         return UINT64_MAX;
     return o->read_ms + (o->is_asked ? FASTEST_MS : wait_ms);

@@ -3,7 +3,7 @@
 #include "store/postgres/pooler.h"
 
 #include "base/log.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
 #include "store/postgres/session.h"
 
@@ -36,10 +36,10 @@ void hl_pg_pooler_watch(struct hl_pg_store *s, int pid, bool is_told)
             note(s);
         return;
     }
-    struct hl_pg_errand *e = is_told ? hl_pg_errand_begin(s, NULL) : NULL;
+    struct hl_pg_transaction *e = is_told ? hl_pg_transaction_begin(s, NULL) : NULL;
     if (!e)
         return;
-    hl_pg_errand_add(e, HL_PG_DO_PREMISE_UNDO);
-    bool is_sent = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_SETUP_UNDO);
+    bool is_sent = hl_pg_transaction_send(e);
     (void)is_sent; /* the next beat may find it again */
 }

@@ -8,7 +8,7 @@
 /* A connection is there. One that was found to be pooled when it began says so for the others, which are made anew. */
 void hl_pg_pooler_meet(struct hl_pg_store *s, const struct hl_pg_link *link);
 /* What a statement of the writer has seen: the number of its process, and whether that session was told what ours rely
- * on (premise.h). */
+ * on (session_setup.h). */
 void hl_pg_pooler_watch(struct hl_pg_store *s, int pid, bool is_told);
 
 #endif

@@ -23,13 +23,13 @@
 #include "store/operation.h"
 #include "store/postgres/answer.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/crowd.h"
-#include "store/postgres/deed.h"
+#include "store/postgres/full_destination.h"
 #include "store/postgres/diary.h"
+#include "store/postgres/diary_file.h"
 #include "store/postgres/expire.h"
 #include "store/postgres/flush.h"
 #include "store/postgres/link.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/membership.h"
 #include "store/postgres/notify.h"
 #include "store/postgres/op.h"
@@ -41,11 +41,10 @@
 #include "store/postgres/queue.h"
 #include "store/postgres/recall.h"
 #include "store/postgres/refusal.h"
-#include "store/postgres/reply.h"
 #include "store/postgres/dispatch.h"
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
-#include "store/postgres/survey.h"
+#include "store/postgres/gauging.h"
 #include "store/postgres/upkeep.h"
 #include "store/postgres/watch.h"
 
@@ -143,7 +142,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_link_close(&s->listener);
     hl_pg_bodies_cancel(s, true);
     if (s->recall.diary)
-        hl_pg_diary_close(s->recall.diary);
+        hl_pg_diary_file_close(s->recall.diary);
     hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
     hl_pg_watch_refuse_all(s);
@@ -184,12 +183,12 @@ static const struct routine {
 } routines[] = {
     {hl_pg_member_turn, hl_pg_member_due_ms, false},
     {hl_pg_recall_turn, hl_pg_recall_due_ms, false},
-    {hl_pg_survey_turn, hl_pg_survey_due_ms, false},
-    {hl_pg_crowd_turn, hl_pg_crowd_due_ms, false},
+    {hl_pg_gauging_turn, hl_pg_gauging_due_ms, false},
+    {hl_pg_full_turn, hl_pg_full_due_ms, false},
     {hl_pg_expire_turn, hl_pg_expire_due_ms, false},
     {hl_pg_watch_turn, hl_pg_watch_due_ms, false},
     {hl_pg_flush_turn, hl_pg_flush_due_ms, true},
-    {hl_pg_deed_turn, hl_pg_deed_due_ms, true},
+    {hl_pg_diary_turn, hl_pg_diary_due_ms, true},
     {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
     {hl_pg_notify_turn, hl_pg_notify_due_ms, false},
 };
@@ -237,7 +236,7 @@ static void on_turn(uv_prepare_t *turn)
 static void on_writer(void *self, bool is_up)
 {
     struct hl_pg_store *s = self;
-    hl_pg_survey_forget(s);
+    hl_pg_gauging_forget(s);
     if (is_up)
         hl_pg_pooler_meet(s, &s->writer);
     if (is_up && !s->is_guest)
@@ -292,7 +291,7 @@ static enum hl_err read_config(
     s->max_pending = config->max_pending_deliveries;
     hl_pg_places_init(&s->places, config->webhook_per_host);
     s->all_places = config->webhook_concurrency;
-    hl_pg_crowd_init(&s->crowd, config->max_pending_deliveries);
+    hl_pg_full_init(&s->full_destinations, config->max_pending_deliveries);
     hl_watchers_init(&s->watchers);
     enum hl_err err = hl_shared_keys_open(&s->keys, config, why, why_len);
     if (!err)
@@ -327,17 +326,17 @@ static int init_loop(struct hl_pg_store *s)
 
 static void free_store(struct hl_pg_store *s)
 {
-    hl_pg_deed_fini(s); /* before its directory may be another's */
+    hl_pg_diary_fini(s); /* before its directory may be another's */
     hl_pg_bodies_close(s);
     hl_pg_texts_fini(&s->texts);
     hl_pg_params_fini(&s->params);
     hl_pg_columns_fini(&s->columns);
     hl_pg_places_fini(&s->places);
-    hl_pg_crowd_fini(&s->crowd);
+    hl_pg_full_fini(&s->full_destinations);
     hl_watchers_fini(&s->watchers);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
-    hl_pg_live_fini(&s->live);
+    hl_pg_run_map_fini(&s->runs);
     hl_credit_book_fini(&s->workers);
     hl_credit_book_fini(&s->senders);
     hl_sealer_fini(&s->sealer);
@@ -364,7 +363,7 @@ static void close_store(struct hl_store *store)
 
 static bool is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
 {
-    return hl_pg_crowd_is_full((const struct hl_pg_store *)store, webhook_url);
+    return hl_pg_full_is_full((const struct hl_pg_store *)store, webhook_url);
 }
 
 static const struct hl_store_vt vt = {
@@ -374,11 +373,11 @@ static void init(struct hl_pg_store *s)
 {
     hl_list_init(&s->queue);
     hl_list_init(&s->questions);
-    hl_pg_deed_init(s);
+    hl_pg_diary_init(s);
     hl_pg_params_init(&s->params);
     hl_pg_columns_init(&s->columns);
     hl_id_map_init(&s->busy);
-    hl_pg_live_init(&s->live);
+    hl_pg_run_map_init(&s->runs);
     hl_credit_book_init(&s->workers);
     hl_credit_book_init(&s->senders);
     hl_id_source_init(&s->ids);
@@ -449,7 +448,7 @@ static enum hl_err settle(
     if (!err)
         err = hl_pg_bodies_open(s, config->data_dir.p, why, why_len);
     if (!err)
-        err = hl_pg_deed_open(s, why, why_len);
+        err = hl_pg_diary_open(s, why, why_len);
     if (!err) {
         atomic_store(&s->is_settled, true);
         s->mail.box.wake(s->mail.box.arg);

@@ -7,7 +7,7 @@
 #include "store/attempt_log.h"
 #include "store/claim.h"
 #include "store/message.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
 #include "store/postgres/state.h"
@@ -70,5 +70,5 @@ void hl_pg_add_kept_since(const struct hl_pg_store *s, struct hl_pg_params *p)
 bool hl_pg_push_cancel(
     struct hl_pg_store *s, const struct hl_id *run_id, struct hl_cancel_run **order)
 {
-    return hl_cancel_run_push(hl_pg_live_find(&s->live, run_id), run_id, order);
+    return hl_cancel_run_push(hl_pg_run_map_find(&s->runs, run_id), run_id, order);
 }

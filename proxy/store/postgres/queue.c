@@ -1,10 +1,10 @@
 /* queue.c - requests that wait for a transaction, in the order in which they came.
  *
  * Promise: each is answered once. What ends something waits for the server for as long as that takes,
- * in bounded memory (kept.c);
+ * in bounded memory (queue_memory.c);
  * an accept, which can be made again, does not: 2 s while it is not sent, whatever keeps it from that, or
  * was refused for something that passes, 30 s if nobody knows whether it was committed. Then it is taken
- * back when the server is there (doubt.c).
+ * back when the server is there (uncertain_accept.c).
  * Not here: the transactions (flush.c). */
 #include "store/postgres/queue.h"
 
@@ -22,12 +22,11 @@
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/crowd.h"
-#include "store/postgres/doubt.h"
-#include "store/postgres/kept.h"
+#include "store/postgres/full_destination.h"
+#include "store/postgres/uncertain_accept.h"
+#include "store/postgres/queue_memory.h"
 #include "store/postgres/op.h"
 #include "store/postgres/refusal.h"
-#include "store/postgres/reply.h"
 #include "store/postgres/state.h"
 
 #define ACCEPT_WAIT_MS 2000
@@ -58,7 +57,7 @@ static bool is_beyond(const struct hl_pg_store *s, struct hl_store_msg *m)
     if (!is_accept(m))
         return false;
     bool is = is_beyond_limits(s, a);
-    a->is_over_destination = !is && hl_pg_crowd_is_full(s, a->webhook_url);
+    a->is_over_destination = !is && hl_pg_full_is_full(s, a->webhook_url);
     return is || a->is_over_destination;
 }
 
@@ -130,7 +129,7 @@ static void on_body(void *self, enum hl_err rc)
     struct hl_pg_op *op = self;
     bool is_end = op->m->msg.type == HL_STORE_FINISH;
     if (rc == HL_ERR_IO && is_end)
-        hl_pg_kept_strip(op->store, op);
+        hl_pg_queue_memory_strip(op->store, op);
     if (rc && !(rc == HL_ERR_IO && is_end))
         hl_pg_queue_answer(op->store, op, rc);
     else
@@ -175,7 +174,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     if (m->msg.type == HL_STORE_REDELIVER)
         op->mark = ((const struct hl_redeliver *)m)->mark.after;
     if (!hl_operation_gives_up(op->m))
-        hl_pg_kept_enter(s, op);
+        hl_pg_queue_memory_enter(s, op);
     stage(s, op);
 }
 
@@ -183,7 +182,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
 
 void hl_pg_queue_answer(struct hl_pg_store *s, struct hl_pg_op *op, enum hl_err rc)
 {
-    hl_pg_kept_leave(s, op);
+    hl_pg_queue_memory_leave(s, op);
     hl_pg_refusal_leave(s, op);
     s->n_renewing -= one_of_many(op->m) != NULL;
     hl_pg_reply(s, op->m, op->weight, rc);
@@ -202,7 +201,7 @@ static enum hl_err refusal_of(const struct hl_pg_op *op)
 static void expire(struct hl_pg_store *s, struct hl_pg_op *op, uint64_t now_ms)
 {
     enum hl_err rc = refusal_of(op);
-    if (rc != HL_ERR_TIMEOUT || hl_pg_doubt_keep(s, &op->subject))
+    if (rc != HL_ERR_TIMEOUT || hl_pg_uncertain_keep(s, &op->subject))
         hl_pg_queue_answer(s, op, rc);
     else
         expect(s, now_ms + LOOK_AGAIN_MS);
@@ -211,7 +210,7 @@ static void expire(struct hl_pg_store *s, struct hl_pg_op *op, uint64_t now_ms)
 /* It is walked through when the first of them is due. */
 uint64_t hl_pg_queue_expire(struct hl_pg_store *s, uint64_t now_ms)
 {
-    hl_pg_doubt_turn(s, now_ms);
+    hl_pg_uncertain_turn(s, now_ms);
     if (now_ms < s->queue_due_ms)
         return s->queue_due_ms;
     s->queue_due_ms = UINT64_MAX;

@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "store/credit.h"
 #include "store/key.h"
-#include "store/postgres/deed.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/diary.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/op.h"
 #include "store/postgres/row.h"
 
@@ -53,9 +53,9 @@ void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
     hl_credit_return_unused(&s->workers); /* slots of the app, which are of no use meanwhile */
 }
 
-static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
+static void add_settled(struct hl_pg_store *s, struct hl_pg_transaction *e)
 {
-    const struct hl_pg_settled *of[HL_PG_DEEDS_MAX];
+    const struct hl_pg_settled *of[HL_PG_DIARY_MAX];
     struct hl_pg_params *p = &s->params;
     size_t n = 0;
     HL_LIST_EACH_SAFE (node, &s->recall.deliveries)
@@ -68,10 +68,10 @@ static void add_settled(struct hl_pg_store *s, struct hl_pg_errand *e)
     HL_PG_EACH(p, HL_PG_P_HTTP_STATUS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->http_status));
     HL_PG_EACH(p, HL_PG_P_STARTED_MS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->started_ms));
     HL_PG_EACH(p, HL_PG_P_ENDED_MS, HL_PG_INT, n, hl_pg_item_int(p, of[i]->ended_ms));
-    hl_pg_errand_add(e, HL_PG_DO_DELIVERY_RECALL);
+    hl_pg_transaction_add(e, HL_PG_DO_DELIVERY_RECALL);
 }
 
-static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
+static void add_words(struct hl_pg_store *s, struct hl_pg_transaction *e)
 {
     struct hl_pg_op *cancels[HL_PG_WORDS_MAX];
     const struct hl_pg_word *revoked[HL_PG_WORDS_MAX];
@@ -85,14 +85,14 @@ static void add_words(struct hl_pg_store *s, struct hl_pg_errand *e)
     }
     if (n > 0) {
         hl_pg_op_bind(s, cancels, n);
-        hl_pg_errand_add(e, HL_PG_DO_RUN_CANCEL);
+        hl_pg_transaction_add(e, HL_PG_DO_RUN_CANCEL);
     }
     if (n_revoked > 0) {
         HL_PG_EACH(
             p, HL_PG_P_ACCOUNT_ID, HL_PG_ID, n_revoked, hl_pg_item_id(p, &revoked[i]->ref.run_id));
         HL_PG_EACH(
             p, HL_PG_P_REVOKED_MS, HL_PG_INT, n_revoked, hl_pg_item_int(p, revoked[i]->revoked_ms));
-        hl_pg_errand_add(e, HL_PG_DO_ACCOUNT_RECALL);
+        hl_pg_transaction_add(e, HL_PG_DO_ACCOUNT_RECALL);
     }
 }
 
@@ -126,7 +126,7 @@ static void on_rest_told(struct hl_pg_store *s, const PGresult *result)
 }
 
 /* That one has left: it is this process, some time ago. */
-static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct hl_id *as)
+static void add_past(struct hl_pg_store *s, struct hl_pg_transaction *e, const struct hl_id *as)
 {
     struct hl_pg_params *p = &s->params;
     if (hl_id_eq(as, &s->member.id))
@@ -135,14 +135,14 @@ static void add_past(struct hl_pg_store *s, struct hl_pg_errand *e, const struct
     hl_pg_add_str(p, HL_PG_P_NAME, hl_str_from(s->member.name));
     hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
     hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
-    hl_pg_errand_add(e, HL_PG_DO_NODE_PAST);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_PAST);
 }
 
 static void tell_rest(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_rest_told);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_rest_told);
     struct hl_pg_params *p = &s->params;
-    const struct hl_id_map *live = &s->live.epochs;
+    const struct hl_id_map *live = &s->runs.epochs;
     if (!e) {
         tell_again(s);
         return;
@@ -163,8 +163,8 @@ static void tell_rest(struct hl_pg_store *s)
             hl_pg_item_int(p, (int64_t)(uintptr_t)live->entries[i].value);
     hl_pg_array_end(p);
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
-    hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
-    hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_RETAKE);
+    hl_pg_transaction_send(e);
 }
 
 static void tell_past(struct hl_pg_store *s);
@@ -180,7 +180,7 @@ static void on_past_told(struct hl_pg_store *s, const PGresult *result)
 
 static void tell_begun(struct hl_pg_store *s, struct hl_pg_begun *const begun[], size_t n)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_past_told);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_past_told);
     struct hl_pg_params *p = &s->params;
     if (!e) {
         tell_again(s);
@@ -191,8 +191,8 @@ static void tell_begun(struct hl_pg_store *s, struct hl_pg_begun *const begun[],
     HL_PG_EACH(p, HL_PG_P_RUN_ID, HL_PG_ID, n, hl_pg_item_id(p, &begun[i]->run_id));
     HL_PG_EACH(p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, begun[i]->epoch));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
-    hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
-    hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_RETAKE);
+    hl_pg_transaction_send(e);
 }
 
 static void tell_past(struct hl_pg_store *s)
@@ -241,7 +241,7 @@ static void bind_ended(
 static void tell_runs(
     struct hl_pg_store *s, const struct hl_id *as, struct hl_pg_op *ops[], size_t n)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_runs_told);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_runs_told);
     struct hl_pg_params *p = &s->params;
     if (!e) {
         tell_again(s);
@@ -254,10 +254,10 @@ static void tell_runs(
     HL_PG_EACH(
         p, HL_PG_P_EPOCH, HL_PG_INT, n, hl_pg_item_int(p, ((struct hl_finish *)ops[i]->m)->epoch));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
-    hl_pg_errand_add(e, HL_PG_DO_RUN_RETAKE);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_RETAKE);
     bind_ended(s, as, ops, n);
-    hl_pg_errand_add(e, HL_PG_DO_RUN_FINISH);
-    hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_FINISH);
+    hl_pg_transaction_send(e);
 }
 
 /* Nothing is noted, or forgotten, before this is over: this replica is not among the others. */
@@ -330,7 +330,7 @@ static void on_looked(struct hl_pg_store *s, const PGresult *result)
 /* What others have told meanwhile may have begun a delivery that was settled here. */
 static void look(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_looked);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_looked);
     if (!e)
         return;
     if (s->recall.n_deliveries > 0)
@@ -338,8 +338,8 @@ static void look(struct hl_pg_store *s)
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_SINCE_MS, s->recall.since_ms);
     hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
-    hl_pg_errand_add(e, HL_PG_DO_NODE_UNHEARD);
-    s->recall.look.is_under_way = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_NODE_UNHEARD);
+    s->recall.look.is_under_way = hl_pg_transaction_send(e);
 }
 
 void hl_pg_recall_turn(struct hl_pg_store *s, uint64_t now_ms)

@@ -1,4 +1,4 @@
-/* recall.h - a database that does not know what this replica has ended of late (deed.h), a standby that lacks the last
+/* recall.h - a database that does not know what this replica has ended of late (diary.h), a standby that lacks the last
  * commits, an earlier state that was brought back, is told, and nothing of it runs again. The store's thread. */
 #ifndef HL_STORE_POSTGRES_RECALL_H
 #define HL_STORE_POSTGRES_RECALL_H

@@ -4,7 +4,7 @@
  * its kind: then one of the kind at a time is tried, each in its turn, at growing intervals, and as soon as one is
  * committed all are sent as ever. What is refused time and again while others of its kind are committed is refused
  * for its own content: a response is then not kept, and the run ends without it; anything else waits by itself.
- * Not here: the room for what waits (kept.c), transactions (flush.c). */
+ * Not here: the room for what waits (queue_memory.c), transactions (flush.c). */
 #include "store/postgres/refusal.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "store/lease.h"
 #include "store/operation.h"
-#include "store/postgres/kept.h"
+#include "store/postgres/queue_memory.h"
 #include "store/postgres/op.h"
 
 #define WAIT_MIN_MS 250
@@ -105,7 +105,7 @@ static void strip(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     op->refused.is_stripped = true;
     if (op->m->msg.type == HL_STORE_FINISH) {
-        hl_pg_kept_strip(s, op);
+        hl_pg_queue_memory_strip(s, op);
     } else if (op->m->msg.type == HL_STORE_OUTCOME) {
         struct hl_attempt_outcome *o = (struct hl_attempt_outcome *)op->m;
         free(o->report);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "store/postgres/param.h"
-#include "store/postgres/premise.h"
+#include "store/postgres/session_setup.h"
 #include "store/statement.h"
 
 #define LOOK_MS 100 /* how soon a cancellation is seen */
@@ -224,11 +224,11 @@ static enum hl_err receive(struct hl_pg_session *s, PGresult **out, char *why, s
 }
 
 /* What a transaction that begins here is told: before its first statement, or behind BEGIN. */
-static enum hl_err add_premises(struct hl_pg_session *s, struct hl_buf *text)
+static enum hl_err add_setup(struct hl_pg_session *s, struct hl_buf *text)
 {
-    struct hl_str all = HL_STR(HL_PG_PREMISES_OF_TRANSACTION);
+    struct hl_str all = HL_STR(HL_PG_SETUP_OF_TRANSACTION);
     enum hl_err err = hl_pg_is_pooled(s->conn) ? hl_buf_append_str(text, all) : HL_OK;
-    return err ? err : hl_buf_append_str(text, hl_buf_str(&s->premises));
+    return err ? err : hl_buf_append_str(text, hl_buf_str(&s->setup));
 }
 
 static enum hl_err write_command(struct hl_pg_session *s, const char *sql, struct hl_buf *text)
@@ -237,13 +237,13 @@ static enum hl_err write_command(struct hl_pg_session *s, const char *sql, struc
     bool is_told = PQtransactionStatus(s->conn) != PQTRANS_IDLE;
     enum hl_err err = HL_OK;
     if (!is_told && !begins)
-        err = add_premises(s, text);
+        err = add_setup(s, text);
     if (!err)
         err = hl_pg_qualify(s->settings, sql, text);
     if (err || is_told || !begins)
         return err;
     text->p[text->n - 1] = ';'; /* it ended there */
-    err = add_premises(s, text);
+    err = add_setup(s, text);
     return err ? err : hl_buf_append(text, "", 1);
 }
 
@@ -310,8 +310,8 @@ enum hl_err hl_pg_session_do(struct hl_pg_session *s, const struct hl_statement 
     const struct hl_pg_params *params, PGresult **out, char *why, size_t why_len)
 {
     bool is_begun = PQtransactionStatus(s->conn) != PQTRANS_IDLE;
-    bool has_premises = hl_pg_is_pooled(s->conn) || s->premises.n > 0;
-    if (has_premises && !is_begun)
+    bool has_setup = hl_pg_is_pooled(s->conn) || s->setup.n > 0;
+    if (has_setup && !is_begun)
         return do_told(s, statement, params, out, why, why_len);
     return do_alone(s, statement, params, out, why, why_len);
 }
@@ -366,5 +366,5 @@ void hl_pg_session_close(struct hl_pg_session *s)
 {
     PQfinish(s->conn);
     s->conn = NULL;
-    hl_buf_fini(&s->premises);
+    hl_buf_fini(&s->setup);
 }

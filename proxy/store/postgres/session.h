@@ -51,7 +51,7 @@ struct hl_pg_session {
     uint64_t deadline_ms; /* CLOCK_MONOTONIC, of the step under way */
     char sqlstate[6];     /* of the last error; "": none, or the connection is gone */
     /* More that each transaction is told, as commands that end with a semicolon; owned. */
-    struct hl_buf premises;
+    struct hl_buf setup;
 };
 
 /* Whether somebody is in between who may give the next transaction to another process of the server. */

@@ -14,9 +14,8 @@
 #include "store/intake.h"
 #include "store/key.h"
 #include "store/postgres/columns.h"
-#include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/session.h"
@@ -47,11 +46,11 @@ struct hl_pg_flush {
     struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
 };
 
-/* Runs that are to be taken back (doubt.c). While there are any nothing new is sent, so that they are no
+/* Runs that are to be taken back (uncertain_accept.c). While there are any nothing new is sent, so that they are no
  * more than two losses of all that may be under way. */
-#define HL_PG_DOUBTS_MAX (2 * HL_PG_FLUSHES * HL_PG_FLUSH_OPS)
-struct hl_pg_doubts {
-    struct hl_id ids[HL_PG_DOUBTS_MAX];
+#define HL_PG_UNCERTAIN_MAX (2 * HL_PG_FLUSHES * HL_PG_FLUSH_OPS)
+struct hl_pg_uncertain {
+    struct hl_id ids[HL_PG_UNCERTAIN_MAX];
     size_t n, n_sent;  /* the first `n_sent` are in a transaction that is under way */
     uint64_t again_ms; /* CLOCK_MONOTONIC: it was refused, and is not tried before */
 };
@@ -72,8 +71,8 @@ struct hl_pg_refusals {
     bool is_said; /* since the last time that all kinds were open */
 };
 
-/* What waits and cannot be refused, in bytes (kept.c). */
-struct hl_pg_kept {
+/* What waits and cannot be refused, in bytes (queue_memory.c). */
+struct hl_pg_queue_memory {
     uint64_t memory, files;
     uint64_t freed; /* and perhaps not given back to the system */
 };
@@ -90,11 +89,11 @@ static inline uint64_t hl_pg_repeat_due_ms(const struct hl_pg_repeat *r)
     return r->is_under_way ? UINT64_MAX : r->due_ms;
 }
 
-#define HL_PG_ERA_MAX 80 /* the name of a database, {era} of sql/parts.sql */
+#define HL_PG_DATABASE_MAX 80 /* the name of a database, {database} of sql/parts.sql */
 
 /* Which database the writer's is. */
-struct hl_pg_era {
-    char name[HL_PG_ERA_MAX]; /* "": none was seen yet */
+struct hl_pg_database {
+    char name[HL_PG_DATABASE_MAX]; /* "": none was seen yet */
     int64_t beat_ms; /* the server's clock at the last beat that was acknowledged; 0: none was */
 };
 
@@ -106,9 +105,9 @@ struct hl_pg_outbox {
     bool has_missed;  /* events may be gone that were not read */
     bool begins_anew; /* what was read came by another connection, or from another database */
     bool overrules;   /* from another one: what it says of accounts counts whatever was known */
-    char era[HL_PG_ERA_MAX]; /* which database that was; "": none was read yet */
-    int64_t mark;            /* what is up to here is not read again */
-    int64_t *seen;           /* events above it that were; owned */
+    char database[HL_PG_DATABASE_MAX]; /* which database that was; "": none was read yet */
+    int64_t mark;                      /* what is up to here is not read again */
+    int64_t *seen;                     /* events above it that were; owned */
     size_t seen_n, seen_cap;
     int64_t read_at_ms;         /* the server's clock, at the last reading; 0: there was none */
     uint64_t read_ms;           /* CLOCK_MONOTONIC: the last reading */
@@ -120,7 +119,7 @@ struct hl_pg_outbox {
  * database. */
 struct hl_pg_self {
     struct hl_id id; /* nil: it never was */
-    struct hl_pg_era era;
+    struct hl_pg_database database;
 };
 
 /* Whether this replica is among the others (membership.c). */
@@ -143,7 +142,7 @@ struct hl_pg_member {
     struct hl_id session; /* of its writer's connection: what an earlier one brings late is void */
     char name[132];
     char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
-    struct hl_pg_era era;
+    struct hl_pg_database database;
     bool has_strays, has_stray_leases; /* perhaps: claims that no worker has go back */
     bool is_clock_wrong;               /* the machine's, and that was said */
     struct hl_pg_repeat beat, burial;
@@ -159,9 +158,9 @@ enum hl_pg_recall_state {
     HL_PG_UNHEARD,
 };
 
-/* What a database that lacks the last commits is told (deed.c, recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
+/* What a database that lacks the last commits is told (diary.c, recall.c). Times are CLOCK_MONOTONIC ms, unless said. */
 struct hl_pg_recall {
-    struct hl_pg_diary *diary; /* NULL: a guest's */
+    struct hl_pg_diary_file *diary; /* NULL: a guest's */
     struct hl_pg_self self;
     struct hl_id_map begun; /* run → struct hl_pg_begun: what workers have */
     struct hl_list past;    /* struct hl_pg_begun: what workers of an earlier process had */
@@ -195,22 +194,29 @@ struct hl_pg_notify {
     uint64_t looked_ms;
 };
 
-/* Destinations that have many deliveries, all replicas' (crowd.c). */
+/* Destinations that have many deliveries, all replicas' (full_destination.c). */
 #define HL_PG_FULL_MAX 8
-struct hl_pg_crowd {
+struct hl_pg_full_destinations {
     _Atomic uint64_t
         full[HL_PG_FULL_MAX]; /* lanes that have what one may have; 0: none. Any thread */
-    struct hl_id_map lanes;   /* key of a lane → struct hl_pg_crowd_lane, as far as it is known */
-    uint64_t half;            /* what one may have */
-    uint64_t total;           /* of all lanes, when they were counted last */
-    uint64_t since;           /* accepted here since then */
+    struct hl_id_map lanes; /* key of a lane → struct hl_pg_pending_lane, as far as it is known */
+    uint64_t half;          /* what one may have */
+    uint64_t total;         /* of all lanes, when they were counted last */
+    uint64_t since;         /* accepted here since then */
     struct hl_pg_repeat count;
 };
 
-/* What gauges say of all replicas and of the server (survey.c). */
-struct hl_pg_survey {
+/* How old the oldest snapshot or transaction of others is (gauging.h). All zero at first. */
+struct hl_pg_snapshot_age {
+    uint32_t xid;      /* the oldest that was kept at the last look; 0: none */
+    uint64_t since_ms; /* CLOCK_MONOTONIC: when it was seen first */
+    uint64_t said_ms;  /* the last line; 0: there was none */
+};
+
+/* What gauges say of all replicas and of the server (gauging.c). */
+struct hl_pg_gauging {
     struct hl_pg_repeat count, measure, trim;
-    struct hl_pg_horizon horizon;
+    struct hl_pg_snapshot_age snapshots;
 };
 
 /* What goes in time, and partitions for what comes (upkeep.c). */
@@ -279,18 +285,18 @@ struct hl_pg_store {
     struct hl_list queue;     /* operations that wait for a flush, in order */
     uint64_t queue_due_ms;    /* CLOCK_MONOTONIC: the first of them has waited for too long */
     struct hl_id_map busy;    /* subjects that are under way */
-    struct hl_pg_doubts doubts;
-    struct hl_pg_kept kept;
+    struct hl_pg_uncertain uncertain;
+    struct hl_pg_queue_memory queue_memory;
     struct hl_pg_refusals refusals;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
 
     struct hl_credit_book workers, senders;
-    struct hl_pg_live live;
+    struct hl_pg_run_map runs;
     struct hl_pg_places places;
     uint32_t all_places; /* HOOKLINE_WEBHOOK_CONCURRENCY */
-    struct hl_pg_crowd crowd;
+    struct hl_pg_full_destinations full_destinations;
     int64_t lane_at;  /* the last lane that was leased from */
     uint64_t wake_ms; /* CLOCK_MONOTONIC: deliveries that were put off are due */
     bool
@@ -308,7 +314,7 @@ struct hl_pg_store {
     struct hl_pg_member member;
     struct hl_pg_recall recall;
 
-    struct hl_pg_survey survey;
+    struct hl_pg_gauging gauging;
     struct hl_watchers watchers;
     struct hl_pg_repeat look;   /* whether runs have ended that others have */
     struct hl_pg_repeat expiry; /* of queued runs whose time to start is over */

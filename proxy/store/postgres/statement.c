@@ -29,7 +29,7 @@ void hl_pg_texts_fini(struct hl_pg_texts *texts)
 bool hl_pg_statement_goes(enum hl_pg_sql which, enum hl_pg_way way)
 {
     const char *file = hl_pg_sql_statements[which].file;
-    if (strcmp(file, "premise.sql") == 0)
+    if (strcmp(file, "setup.sql") == 0)
         return true;
     if (strcmp(file, "ask.sql") == 0)
         return way == HL_PG_READER;

@@ -21,7 +21,7 @@
 #include "store/postgres/session.h"
 #include "store/postgres/state.h"
 #include "store/tally.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/partition.h"
 
 #define EVERY_MS           (3600 * 1000)
@@ -253,7 +253,7 @@ static enum hl_err set_patience(struct hl_pg_session *s, char *why, size_t why_l
 {
     if (!hl_pg_is_pooled(s->conn))
         return hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
-    return hl_buf_append_str(&s->premises, HL_STR("SET LOCAL statement_timeout = '5min'; "));
+    return hl_buf_append_str(&s->setup, HL_STR("SET LOCAL statement_timeout = '5min'; "));
 }
 
 enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_t retention_ms,
@@ -298,12 +298,12 @@ static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
 {
     if (!s->upkeep.lacks_partition || now_ms < hl_pg_repeat_due_ms(&s->upkeep.partition))
         return;
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_partitioned);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_partitioned);
     if (!e)
         return;
     hl_pg_add_int(&s->params, HL_PG_P_WIDTH_MS, hl_pg_partition_width_ms((int64_t)s->retention_ms));
-    hl_pg_errand_add(e, HL_PG_DO_PARTITION);
-    s->upkeep.partition.is_under_way = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_PARTITION);
+    s->upkeep.partition.is_under_way = hl_pg_transaction_send(e);
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */

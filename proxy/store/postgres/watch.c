@@ -12,9 +12,9 @@
 #include "store/gauges.h"
 #include "store/intake.h"
 #include "store/operation.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
-#include "store/postgres/live.h"
+#include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
 #include "store/postgres/state.h"
@@ -74,7 +74,7 @@ static void on_ended(struct hl_pg_store *s, const PGresult *result)
 
 static bool is_asked_for(const struct hl_pg_store *s, const struct hl_id_map_entry *entry)
 {
-    return entry->value && !hl_pg_live_find(&s->live, &entry->id);
+    return entry->value && !hl_pg_run_map_find(&s->runs, &entry->id);
 }
 
 /* Those that are not inside the app here. */
@@ -95,12 +95,12 @@ void hl_pg_watch_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     if (now_ms < hl_pg_watch_due_ms(s))
         return;
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_ended);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_ended);
     if (!e)
         return;
     add_runs(s);
-    hl_pg_errand_add(e, HL_PG_DO_RUN_ENDED);
-    s->look.is_under_way = hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_RUN_ENDED);
+    s->look.is_under_way = hl_pg_transaction_send(e);
     s->look.due_ms = now_ms + LOOK_MS;
 }
 

@@ -1,184 +1,199 @@
-/* test_diary.c - lines that a process leaves are read by the next one, or none of them. */
+/* test_diary.c - what a replica remembers of what it did, and what the next process of its directory has of that. */
 #include <criterion/criterion.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/clock.h"
+#include "store/account.h"
 #include "store/key.h"
 #include "store/postgres/diary.h"
+#include "store/postgres/diary_file.h"
 
-static uv_loop_t loop;
-static struct hl_shared_keys keys;
-static char dir[] = "/tmp/hookline-diary-XXXXXX", path[64];
-static struct hl_buf seen; /* lines that were read, each behind a space */
+#define LONG_AGO_MS (11 * 60 * 1000)
+
+static struct hl_pg_store *s;
+static struct hl_key key;
+static char dir[] = "/tmp/hookline-diary-XXXXXX";
+static const struct hl_id run = {{1}}, other = {{2}}, node = {{9}};
+
+static void begin(void)
+{
+    s = calloc(1, sizeof(*s));
+    cr_assert_eq(uv_loop_init(&s->loop), 0);
+    hl_pg_diary_init(s);
+    s->scratch.path = dir;
+    s->keys.key = key;
+    s->member.id = node;
+    snprintf(s->settings.schema, sizeof(s->settings.schema), "\"s\"");
+    atomic_store(&s->is_settled, true);
+}
+
+static void end(void)
+{
+    if (s->recall.diary)
+        hl_pg_diary_file_close(s->recall.diary);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
+    hl_pg_diary_fini(s);
+    cr_assert_eq(uv_loop_close(&s->loop), 0);
+    free(s);
+}
 
 static void init(void)
 {
-    cr_assert_eq(uv_loop_init(&loop), 0);
     cr_assert_not_null(mkdtemp(dir));
-    snprintf(path, sizeof(path), "%s/diary.db", dir);
-    hl_key_random(&keys.key);
+    hl_key_random(&key);
+    begin();
 }
 
 static void fini(void)
 {
     char command[96];
-    hl_buf_fini(&seen);
-    cr_assert_eq(uv_loop_close(&loop), 0);
+    end();
     snprintf(command, sizeof(command), "rm -rf %s", dir);
     cr_assert_eq(system(command), 0);
 }
 
 TestSuite(diary, .init = init, .fini = fini);
 
-static bool note(void *self, struct hl_str line)
+static void open_diary(void)
 {
-    (void)self;
-    return hl_buf_append(&seen, " ", 1) == HL_OK && hl_buf_append_str(&seen, line) == HL_OK;
+    char why[256];
+    cr_assert_eq(hl_pg_diary_open(s, why, sizeof(why)), HL_OK);
+    hl_pg_diary_turn(s, 1);
+    uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 
-static struct hl_pg_diary *begin_in(const char *schema)
+static void note(const struct hl_pg_operation *how, void *m, uint64_t posted_ms, int64_t number)
 {
-    struct hl_pg_diary *d = hl_pg_diary_open(&loop, &keys, dir, hl_str_from(schema));
-    cr_assert_not_null(d);
-    return d;
+    struct hl_pg_op op = {
+        .how = how, .m = m, .rc = HL_OK, .posted_ms = posted_ms, .number = number};
+    hl_pg_diary_note(s, &op);
 }
 
-static struct hl_pg_diary *begin(void)
+static void end_run(const struct hl_id *id, uint64_t posted_ms)
 {
-    struct hl_pg_diary *d = begin_in("s");
-    cr_assert(hl_pg_diary_begins_anew(d, 1));
-    cr_assert_not(hl_pg_diary_begins_anew(d, 1));
-    return d;
+    struct hl_finish f = {.run_id = *id, .epoch = 3, .run_us = 5, .queued_us = -1};
+    f.outcome = (struct hl_outcome){
+        .state = HL_RUN_SUCCESS, .http_status = 201, .content_type = "text/plain"};
+    f.outcome.body = (struct hl_body){.where = HL_BODY_INLINE, .size = 4, .bytes = "done"};
+    f.log = (struct hl_buf){.p = "a line", .n = 6};
+    note(&hl_pg_op_finish, &f, posted_ms, 0);
 }
 
-static uint64_t add(struct hl_pg_diary *d, const char *text)
+static void end_delivery(uint64_t posted_ms)
 {
-    struct hl_buf line = {0};
-    cr_assert_eq(hl_buf_append_str(&line, hl_str_from(text)), HL_OK);
-    return hl_pg_diary_add(d, &line);
+    struct hl_attempt_outcome o = {
+        .delivery_id = other, .round = 2, .n = 7, .http_status = 204, .started_ms = 10};
+    note(&hl_pg_op_outcome, &o, posted_ms, HL_DELIVERY_OK);
 }
 
-static void end(struct hl_pg_diary *d)
+static void cancel_run(uint64_t posted_ms)
 {
-    hl_pg_diary_close(d);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    hl_pg_diary_free(d);
+    struct hl_run_ref ref = {.run_id = other, .project = "p", .app = "a"};
+    note(&hl_pg_op_cancel, &ref, posted_ms, 0);
 }
 
-/* Whether a process of this schema believes them, and which they are. */
-static bool reads(const char *schema, const char *lines)
+static void revoke_account(uint64_t posted_ms)
 {
-    struct hl_pg_diary *d = begin_in(schema);
-    hl_buf_fini(&seen);
-    bool is_believed = hl_pg_diary_read(d, note, NULL);
-    cr_assert(!is_believed || hl_str_eq(hl_buf_str(&seen), hl_str_from(lines)), "%.*s",
-        HL_STR_ARG(hl_buf_str(&seen)));
-    hl_pg_diary_free(d);
-    return is_believed;
+    struct hl_revoke_account r = {.id = other};
+    note(&hl_pg_op_account_revoke, &r, posted_ms, 0);
 }
 
-static void leave_two(void)
+/* It may have waited for the database for longer than anything is remembered. */
+Test(diary, what_was_posted_long_ago_is_remembered_from_its_commit_on)
 {
-    struct hl_pg_diary *d = begin();
-    struct hl_buf first = {0};
-    add(d, "a");
-    uint64_t gone = add(d, "b");
-    hl_pg_diary_turn(d);
-    add(d, "c");
-    cr_assert_eq(hl_buf_append(&first, "0", 1), HL_OK);
-    hl_pg_diary_put_first(d, &first);
-    hl_pg_diary_drop(d, gone);
-    end(d);
+    uint64_t posted_ms = hl_clock_mono_ms() - LONG_AGO_MS;
+    end_run(&run, posted_ms);
+    end_delivery(posted_ms);
+    cancel_run(posted_ms);
+    revoke_account(posted_ms);
+    cr_assert_eq(s->recall.n_runs, 1);
+    cr_assert_eq(s->recall.n_deliveries, 1);
+    cr_assert_eq(s->recall.n_words, 2);
 }
 
-Test(diary, what_was_written_is_read_in_order_without_what_is_gone)
+Test(diary, nothing_is_forgotten_while_a_database_is_told)
 {
-    struct stat st;
-    cr_assert(reads("s", ""), "there is none yet");
-    leave_two();
-    cr_assert(reads("s", " 0 a c"));
-    cr_assert(reads("s", " 0 a c"), "a reading changes nothing");
-    cr_assert_eq(stat(path, &st), 0);
-    cr_assert_eq(st.st_mode & 0777, 0600);
+    end_run(&run, 0);
+    s->recall.state = HL_PG_UNTOLD;
+    hl_pg_ended_of(s->recall.runs.next)->op.posted_ms -= LONG_AGO_MS;
+    end_run(&other, 0);
+    cr_assert_eq(s->recall.n_runs, 2);
+    s->recall.state = HL_PG_KNOWN;
+    end_delivery(0);
+    cr_assert_eq(s->recall.n_runs, 1);
 }
 
-Test(diary, begun_anew_it_has_what_is_added_from_then_on)
+Test(diary, no_more_than_so_many_runs_and_bytes_are_remembered)
 {
-    leave_two();
-    struct hl_pg_diary *d = begin();
-    add(d, "d");
-    end(d);
-    cr_assert(reads("s", " d"));
+    for (uint32_t i = 0; i < HL_PG_DIARY_MAX + 5; i++)
+        end_run(&(struct hl_id){.b = {(uint8_t)i, (uint8_t)(i >> 8)}}, 0);
+    cr_assert_eq(s->recall.n_runs, HL_PG_DIARY_MAX);
+    cr_assert_eq(s->recall.bytes, HL_PG_DIARY_MAX * 10);
 }
 
-Test(diary, of_another_schema_or_key_or_a_copy_it_is_not_believed)
+static void check_ended(void)
 {
-    char command[400];
-    leave_two();
-    cr_assert_not(reads("t", ""));
-    cr_assert(reads("t", ""), "it was begun anew");
-    leave_two();
-    snprintf(command, sizeof(command), "cp %s %s.2 && mv %s.2 %s", path, path, path, path);
-    cr_assert_eq(system(command), 0);
-    cr_assert_not(reads("s", ""));
-    leave_two();
-    hl_key_random(&keys.key);
-    cr_assert_not(reads("s", ""));
+    const struct hl_pg_ended *e = hl_pg_ended_of(s->recall.runs.next);
+    const struct hl_finish *f = &e->finish;
+    cr_assert(hl_id_eq(&f->run_id, &run) && hl_id_eq(&e->as, &node));
+    cr_assert_eq(f->epoch, 3);
+    cr_assert_eq(f->queued_us, -1);
+    cr_assert_eq(f->outcome.http_status, 201);
+    cr_assert_str_eq(f->outcome.content_type, "text/plain");
+    cr_assert(
+        hl_str_eq((struct hl_str){f->outcome.body.bytes, f->outcome.body.size}, HL_STR("done")));
+    cr_assert(hl_str_eq(hl_buf_str(&f->log), HL_STR("a line")));
+    cr_assert_eq(e->op.m, &e->finish.m);
 }
 
-Test(diary, is_read_with_the_key_before)
+Test(diary, the_next_process_has_what_was_begun_ended_and_said)
 {
-    leave_two();
-    keys.previous = keys.key;
-    keys.has_previous = true;
-    hl_key_random(&keys.key);
-    cr_assert(reads("s", " 0 a c"));
+    open_diary();
+    snprintf(s->member.database.name, sizeof(s->member.database.name), "server/1");
+    s->member.database.beat_ms = 1234;
+    hl_pg_diary_note_self(s);
+    hl_pg_diary_begin(s, &run, 3);
+    hl_pg_diary_begin(s, &other, 1);
+    end_run(&run, 0);
+    end_delivery(0);
+    cancel_run(0);
+    revoke_account(0);
+    end();
+    begin();
+    s->member.id = other;
+    open_diary();
+    cr_assert(hl_id_eq(&s->recall.self.id, &node));
+    cr_assert_str_eq(s->member.database.name, "server/1");
+    cr_assert_eq(s->member.database.beat_ms, 1234);
+    cr_assert_eq(s->recall.n_runs, 1);
+    check_ended();
+    cr_assert_eq(s->recall.n_past, 1, "what has ended is not under way");
+    const struct hl_pg_begun *b = hl_pg_begun_of(s->recall.past.next);
+    cr_assert(hl_id_eq(&b->run_id, &other) && hl_id_eq(&b->as, &node) && b->epoch == 1);
+    const struct hl_pg_settled *d = hl_pg_settled_of(s->recall.deliveries.next);
+    cr_assert(d->round == 2 && d->n == 7 && d->state == HL_DELIVERY_OK && d->http_status == 204);
+    const struct hl_pg_word *w = hl_pg_word_of(s->recall.words.next);
+    cr_assert_eq(w->op.how, &hl_pg_op_cancel);
+    cr_assert_str_eq(w->ref.project, "p");
+    cr_assert_eq(hl_pg_word_of(w->node.next)->op.how, &hl_pg_op_account_revoke);
 }
 
-Test(diary, damaged_it_is_not_believed_wherever_the_damage_is)
+Test(diary, what_goes_back_or_was_taken_over_was_not_begun)
 {
-    leave_two();
-    struct stat st;
-    char same[80]; /* another file would be a copy */
-    snprintf(same, sizeof(same), "%s/same", dir);
-    cr_assert_eq(link(path, same), 0);
-    cr_assert_eq(stat(path, &st), 0);
-    char *whole = malloc((size_t)st.st_size);
-    int fd = open(path, O_RDONLY);
-    cr_assert_eq(read(fd, whole, (size_t)st.st_size), st.st_size);
-    close(fd);
-    size_t refused = 0;
-    for (off_t at = 0; at < st.st_size; at += 61) {
-        char byte = (char)(whole[at] ^ 0x55);
-        unlink(path);
-        cr_assert_eq(link(same, path), 0);
-        fd = open(path, O_WRONLY | O_TRUNC);
-        cr_assert_eq(write(fd, whole, (size_t)st.st_size), st.st_size);
-        cr_assert_eq(pwrite(fd, &byte, 1, at), 1);
-        close(fd);
-        refused += !reads("s", " 0 a c");
-    }
-    free(whole);
-    cr_assert_gt(refused, 2);
-}
-
-Test(diary, where_the_disk_takes_nothing_lines_go_nowhere_until_it_does)
-{
-    struct hl_pg_diary *d = begin();
-    cr_assert_eq(mkdir(path, 0700), 0); /* nobody can write that file */
-    cr_assert_gt(add(d, "a"), 0);
-    hl_pg_diary_turn(d);
-    uv_run(&loop, UV_RUN_DEFAULT);
-    cr_assert_eq(add(d, "b"), 0);
-    cr_assert_lt(hl_pg_diary_due_ms(d), UINT64_MAX);
-    cr_assert_eq(rmdir(path), 0);
-    cr_assert(hl_pg_diary_begins_anew(d, hl_pg_diary_due_ms(d)));
-    cr_assert_gt(add(d, "c"), 0);
-    end(d);
-    cr_assert(reads("s", " c"));
+    open_diary();
+    snprintf(s->member.database.name, sizeof(s->member.database.name), "server/1");
+    hl_pg_diary_note_self(s);
+    hl_pg_diary_begin(s, &run, 1);
+    hl_pg_diary_undo(s, &run, 1);
+    hl_pg_diary_begin(s, &run, 3);
+    hl_pg_diary_undo(s, &run, 1);
+    cr_assert_eq(s->recall.begun.n, 1, "an earlier claim that goes back is not this one");
+    hl_pg_diary_undo_all(s);
+    end();
+    begin();
+    open_diary();
+    cr_assert_eq(s->recall.n_past, 0);
 }

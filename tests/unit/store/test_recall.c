@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "store/postgres/deed.h"
+#include "store/postgres/diary.h"
 #include "store/postgres/recall.h"
 
 static _Thread_local bool is_scarce;
@@ -21,7 +21,7 @@ static bool is_told, is_put_off;
 static void init(void)
 {
     s = calloc(1, sizeof(*s));
-    hl_pg_deed_init(s);
+    hl_pg_diary_init(s);
     s->member.id = (struct hl_id){.b = {9}};
     s->recall.state = HL_PG_UNTOLD;
     is_told = is_put_off = false;
@@ -29,7 +29,7 @@ static void init(void)
 
 static void fini(void)
 {
-    hl_pg_deed_fini(s);
+    hl_pg_diary_fini(s);
     free(s);
 }
 
@@ -60,7 +60,7 @@ Test(recall, what_has_ended_is_told_once_more_where_there_was_no_memory)
 {
     struct hl_finish f = {.run_id = {{1}}, .epoch = 1, .outcome = {.state = HL_RUN_SUCCESS}};
     struct hl_pg_op op = {.how = &hl_pg_op_finish, .m = &f.m, .rc = HL_OK};
-    hl_pg_deed_note(s, &op);
+    hl_pg_diary_note(s, &op);
     tell_without_memory();
 }
 

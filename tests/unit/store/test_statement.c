@@ -168,7 +168,7 @@ static const struct leave postgres_leaves[] = {{"hl_NODE_UNHEARD", "node", of_re
     {"hl_STATUS", "node", of_replicas}, {"hl_REKEY_OTHERS", "node", of_replicas},
     {"hl_ASK_OVERVIEW", "failing", "in order, as far as LIMIT"},
     {"hl_EVENT_ACCOUNTS", "account", "after an outage, all are read"},
-    {"hl_CROWD", "delivery_ticket", "all are counted, while much is pending"},
+    {"hl_DESTINATION_COUNT", "delivery_ticket", "all are counted, while much is pending"},
     {"hl_STATUS", "ticket", "a command counts what waits and runs"},
     {"hl_REKEY_READ_SHARED", "meta", "a few rows"}, {NULL, NULL, NULL}};
 

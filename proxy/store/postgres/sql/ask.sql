@@ -402,7 +402,7 @@ SELECT v FROM :schema.meta WHERE k LIKE 'verify_key:%' ORDER BY k LIMIT :max::bi
 WITH old AS (
     SELECT coalesce(max(event_id), :after::bigint) AS mark FROM :schema.event
     WHERE event_id > :after::bigint AND at < now() - interval '60 s')
-SELECT {now_ms}, {era}, {last_event}, old.mark, e.event_id, e.kind, e.subject, {limits}
+SELECT {now_ms}, {database}, {last_event}, old.mark, e.event_id, e.kind, e.subject, {limits}
 FROM old
 LEFT JOIN :schema.event e ON e.event_id > :after::bigint AND (e.node_id IS NULL OR e.node_id = :me::uuid)
     AND e.event_id <> ALL (:seen::bigint[])

@@ -6,7 +6,7 @@
 -- one is among them: its number was given before it was seen.
 WITH dropped AS (
     DELETE FROM :schema.event WHERE event_id > (SELECT {last_event}) RETURNING 1)
-SELECT {era}, coalesce((SELECT {ms(beat_at)} FROM :schema.node WHERE node_id = :me::uuid), 0),
+SELECT {database}, coalesce((SELECT {ms(beat_at)} FROM :schema.node WHERE node_id = :me::uuid), 0),
     (SELECT count(*) FROM dropped), {now_ms};
 
 -- name: NODE_PAST
@@ -39,7 +39,7 @@ UPDATE :schema.node n SET beat_at = now(), expires_at = now() + :ttl_ms::bigint 
     app_at = CASE :takes_calls::bigint WHEN 1 THEN now() ELSE n.app_at END
 FROM :schema.node o
 WHERE n.node_id = :me::uuid AND o.node_id = n.node_id AND NOT n.is_dead
-RETURNING {now_ms}, o.expires_at < now(), {era}, {ms(o.beat_at)}, {ms(n.beat_at)},
+RETURNING {now_ms}, o.expires_at < now(), {database}, {ms(o.beat_at)}, {ms(n.beat_at)},
     coalesce(n.session = :session::uuid, false), pg_backend_pid(), {was_told},
     EXISTS (SELECT FROM :schema.ticket WHERE node_id = :me::uuid AND is_async),
     EXISTS (SELECT FROM :schema.delivery_ticket WHERE node_id = :me::uuid);

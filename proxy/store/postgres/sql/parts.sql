@@ -32,10 +32,10 @@ overlay(overlay(gen_random_uuid()::text
 coalesce(pg_sequence_last_value(pg_get_serial_sequence(':schema.event', 'event_id')::regclass), 0);
 
 -- part: was_told
--- The session has the mark (premise.h).
+-- The session has the mark (session_setup.h).
 coalesce(current_setting('hookline.told', true), '') <> '';
 
--- part: era
+-- part: database
 -- Which database this is: the server, which hl_pg_qualify puts in, and the table of events.
 (` || '/' || ':schema.event'::regclass::oid);
 

@@ -49,7 +49,7 @@ SELECT (SELECT count(*) FROM :schema.ticket WHERE node_id IS NULL AND class < {H
     (SELECT count(*) FROM :schema.ticket WHERE node_id IS NULL AND class >= {HL_PG_CLASS_LATER}),
     (SELECT count(*) FROM :schema.ticket WHERE lane IS NOT NULL);
 
--- name: CROWD
+-- name: DESTINATION_COUNT
 -- Destinations with :min deliveries or more, counted from acceptance. What a replica of an older hookline has accepted
 -- counts from its run's end.
 SELECT lane, sum(n)::bigint FROM (

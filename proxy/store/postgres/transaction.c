@@ -1,5 +1,5 @@
-/* errand.c - see errand.h. */
-#include "store/postgres/errand.h"
+/* transaction.c - see transaction.h. */
+#include "store/postgres/transaction.h"
 
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/state.h"
 
-struct hl_pg_errand {
+struct hl_pg_transaction {
     struct hl_pg_flight flight;
     struct hl_pg_store *store;
     void (*on_end)(struct hl_pg_store *s, const PGresult *result);
@@ -16,7 +16,7 @@ struct hl_pg_errand {
 
 static void on_flight_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 {
-    struct hl_pg_errand *e = HL_CONTAINER_OF(flight, struct hl_pg_errand, flight);
+    struct hl_pg_transaction *e = HL_CONTAINER_OF(flight, struct hl_pg_transaction, flight);
     if (fate == HL_PG_REJECTED)
         HL_LOG(WARN, "store: PostgreSQL refused a statement", HL_LOG_TEXT("why", flight->message),
             HL_LOG_TEXT("sqlstate", flight->sqlstate));
@@ -26,10 +26,10 @@ static void on_flight_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     free(e);
 }
 
-struct hl_pg_errand *hl_pg_errand_begin(
+struct hl_pg_transaction *hl_pg_transaction_begin(
     struct hl_pg_store *s, void (*on_end)(struct hl_pg_store *s, const PGresult *result))
 {
-    struct hl_pg_errand *e = calloc(1, sizeof(*e));
+    struct hl_pg_transaction *e = calloc(1, sizeof(*e));
     if (!e)
         return NULL;
     e->store = s;
@@ -39,13 +39,13 @@ struct hl_pg_errand *hl_pg_errand_begin(
     return e;
 }
 
-void hl_pg_errand_add(struct hl_pg_errand *e, enum hl_pg_sql query)
+void hl_pg_transaction_add(struct hl_pg_transaction *e, enum hl_pg_sql query)
 {
     hl_pg_link_add(&e->store->writer, &e->flight, query, &e->store->params);
     hl_pg_params_clear(&e->store->params);
 }
 
-bool hl_pg_errand_send(struct hl_pg_errand *e)
+bool hl_pg_transaction_send(struct hl_pg_transaction *e)
 {
     bool is_sent = hl_pg_link_end(&e->store->writer, &e->flight);
     if (!is_sent)

@@ -1,15 +1,14 @@
-/* survey.c - see survey.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
+/* gauging.c - see gauging.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
  * statistics each MEASURE_MS, what is kept of streams, which may be too much, each TRIM_MS. While the server is gone, and until it was asked again, all of that is not known. */
-#include "store/postgres/survey.h"
+#include "store/postgres/gauging.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "store/gauges.h"
-#include "store/postgres/crowd.h"
-#include "store/postgres/errand.h"
+#include "store/postgres/full_destination.h"
+#include "store/postgres/transaction.h"
 #include "store/postgres/expire.h"
-#include "store/postgres/horizon.h"
 #include "store/postgres/link.h"
 #include "store/postgres/membership.h"
 #include "store/postgres/param.h"
@@ -25,7 +24,7 @@
 
 static void on_count(struct hl_pg_store *s, const PGresult *result)
 {
-    s->survey.count.is_under_way = false;
+    s->gauging.count.is_under_way = false;
     hl_counter_set(&s->gauges.is_uncounted, !result);
     if (!result)
         return;
@@ -44,7 +43,29 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     if (start_ms >= 0)
         hl_pg_expire_note(s, (uint64_t)start_ms);
     hl_counter_set(&s->gauges.waiting_runs, (uint64_t)hl_pg_int(&row));
-    hl_pg_crowd_total(s, hl_counter_get(&s->gauges.pending_deliveries) + (uint64_t)hl_pg_int(&row));
+    hl_pg_full_total(s, hl_counter_get(&s->gauges.pending_deliveries) + (uint64_t)hl_pg_int(&row));
+}
+
+/* --- others' snapshots ----------------------------------------------------------------------- */
+
+uint64_t hl_pg_snapshot_age_look(
+    struct hl_pg_snapshot_age *h, uint32_t xid, uint64_t seen_ms, uint64_t now_ms)
+{
+    if (xid != h->xid) {
+        h->xid = xid;
+        h->since_ms = now_ms;
+    }
+    uint64_t watched_ms = xid ? now_ms - h->since_ms : 0;
+    return seen_ms > watched_ms ? seen_ms : watched_ms;
+}
+
+bool hl_pg_snapshot_age_says(struct hl_pg_snapshot_age *h, uint64_t age_ms, uint64_t now_ms)
+{
+    bool is_quiet = h->said_ms > 0 && now_ms - h->said_ms < HL_PG_SNAPSHOT_QUIET_MS;
+    if (age_ms < HL_PG_SNAPSHOT_OLD_MS || is_quiet)
+        return false;
+    h->said_ms = now_ms;
+    return true;
 }
 
 /* --- the server's statistics ---------------------------------------------------------------- */
@@ -52,7 +73,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
 static void on_measure(struct hl_pg_store *s, const PGresult *result)
 {
     uint64_t now_ms = hl_clock_mono_ms();
-    s->survey.measure.is_under_way = false;
+    s->gauging.measure.is_under_way = false;
     hl_counter_set(&s->gauges.is_unmeasured, !result);
     if (!result)
         return;
@@ -61,10 +82,10 @@ static void on_measure(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.dead_delivery_tickets, (uint64_t)hl_pg_int(&row));
     int64_t seen_ms = hl_pg_int(&row);
     uint32_t xid = (uint32_t)hl_pg_int(&row);
-    uint64_t age_ms =
-        hl_pg_horizon_look(&s->survey.horizon, xid, seen_ms > 0 ? (uint64_t)seen_ms : 0, now_ms);
+    uint64_t age_ms = hl_pg_snapshot_age_look(
+        &s->gauging.snapshots, xid, seen_ms > 0 ? (uint64_t)seen_ms : 0, now_ms);
     hl_counter_set(&s->gauges.oldest_xmin_ms, age_ms);
-    if (hl_pg_horizon_says(&s->survey.horizon, age_ms, now_ms))
+    if (hl_pg_snapshot_age_says(&s->gauging.snapshots, age_ms, now_ms))
         HL_LOG(WARN,
             "store: an old snapshot of the database is held open (a report, pg_dump, a forgotten "
             "transaction): dead rows of the queue cannot be removed, and it slows down",
@@ -81,7 +102,7 @@ static bool has_share(const struct hl_pg_store *s)
 
 static void on_trim(struct hl_pg_store *s, const PGresult *result)
 {
-    s->survey.trim.is_under_way = false;
+    s->gauging.trim.is_under_way = false;
     hl_counter_set(&s->gauges.is_untrimmed, !result || !has_share(s));
     if (!result || !has_share(s))
         return;
@@ -91,28 +112,28 @@ static void on_trim(struct hl_pg_store *s, const PGresult *result)
 
 static bool trim(struct hl_pg_store *s)
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_trim);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_trim);
     if (!e)
         return false;
-    hl_pg_errand_add(e, HL_PG_DO_FAILING_TRIM);
+    hl_pg_transaction_add(e, HL_PG_DO_FAILING_TRIM);
     if (!has_share(s))
-        return hl_pg_errand_send(e);
+        return hl_pg_transaction_send(e);
     hl_pg_add_int(
         &s->params, HL_PG_P_UNTIL_MS, hl_clock_wall_ms() - (int64_t)s->stream_retention_ms);
     uint64_t max = hl_counter_get(&s->gauges.max_stream_bytes);
     /* Here: of those that go on at other replicas nothing is known. */
     int64_t live = atomic_load_explicit(&s->base.live_streams, memory_order_relaxed);
     hl_pg_add_int(&s->params, HL_PG_P_MAX_BYTES, live < (int64_t)max ? (int64_t)max - live : 0);
-    hl_pg_errand_add(e, HL_PG_DO_STREAM_TRIM);
-    return hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, HL_PG_DO_STREAM_TRIM);
+    return hl_pg_transaction_send(e);
 }
 
-void hl_pg_survey_forget(struct hl_pg_store *s)
+void hl_pg_gauging_forget(struct hl_pg_store *s)
 {
     hl_counter_set(&s->gauges.is_uncounted, 1);
     hl_counter_set(&s->gauges.is_unmeasured, 1);
     hl_counter_set(&s->gauges.is_untrimmed, 1);
-    s->survey.count.due_ms = s->survey.measure.due_ms = s->survey.trim.due_ms = 0;
+    s->gauging.count.due_ms = s->gauging.measure.due_ms = s->gauging.trim.due_ms = 0;
 }
 
 /* --- turns ---------------------------------------------------------------------------------- */
@@ -120,11 +141,11 @@ void hl_pg_survey_forget(struct hl_pg_store *s)
 static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
     void (*on_end)(struct hl_pg_store *s, const PGresult *result))
 {
-    struct hl_pg_errand *e = hl_pg_errand_begin(s, on_end);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_end);
     if (!e)
         return false;
-    hl_pg_errand_add(e, query);
-    return hl_pg_errand_send(e);
+    hl_pg_transaction_add(e, query);
+    return hl_pg_transaction_send(e);
 }
 
 /* Its next time is noted, so that it is to be asked now. */
@@ -136,9 +157,9 @@ static bool take_time(struct hl_pg_repeat *r, uint64_t now_ms, uint64_t every_ms
     return true;
 }
 
-void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
+void hl_pg_gauging_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
-    struct hl_pg_survey *v = &s->survey;
+    struct hl_pg_gauging *v = &s->gauging;
     if (!hl_pg_is_joined(s))
         return;
     if (take_time(&v->count, now_ms, COUNT_MS))
@@ -149,9 +170,9 @@ void hl_pg_survey_turn(struct hl_pg_store *s, uint64_t now_ms)
         v->trim.is_under_way = trim(s);
 }
 
-uint64_t hl_pg_survey_due_ms(const struct hl_pg_store *s)
+uint64_t hl_pg_gauging_due_ms(const struct hl_pg_store *s)
 {
-    const struct hl_pg_survey *v = &s->survey;
+    const struct hl_pg_gauging *v = &s->gauging;
     if (!hl_pg_is_joined(s))
         return UINT64_MAX;
     uint64_t count_ms = hl_pg_repeat_due_ms(&v->count), trim_ms = hl_pg_repeat_due_ms(&v->trim);

@@ -1,9 +1,9 @@
-/* kept.c - see kept.h.
+/* queue_memory.c - see queue_memory.h.
  *
  * Promise: beyond 16 MiB the bodies of results are files, which go to the database as long ones do
  * (bodies.c); beyond HOOKLINE_STORE_MAX_BYTES of files, or when the volume takes nothing, the result is
  * kept without its body. What is left of each in memory is a few hundred bytes. */
-#include "store/postgres/kept.h"
+#include "store/postgres/queue_memory.h"
 
 #include <features.h>
 #include <malloc.h>
@@ -41,7 +41,7 @@ static bool is_file_due(const struct hl_pg_store *s, const struct hl_pg_op *op)
 {
     const struct hl_body *body = &finish_of(op)->outcome.body;
     return body->where == HL_BODY_INLINE && body->size >= FILE_MIN &&
-           s->kept.memory + op->weight > MEMORY_MAX;
+           s->queue_memory.memory + op->weight > MEMORY_MAX;
 }
 
 /* The file is scratch: it need not be durable. */
@@ -90,10 +90,10 @@ static void drop(struct hl_pg_store *s, struct hl_finish *f)
  * would keep the pages. */
 static void give_back(struct hl_pg_store *s, uint64_t bytes)
 {
-    s->kept.freed += bytes;
-    if (s->kept.freed < TRIM_AT)
+    s->queue_memory.freed += bytes;
+    if (s->queue_memory.freed < TRIM_AT)
         return;
-    s->kept.freed = 0;
+    s->queue_memory.freed = 0;
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
@@ -106,7 +106,8 @@ static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
     bool is_due = is_file_due(s, op);
     if (!is_due && f->outcome.body.where != HL_BODY_FILE)
         return;
-    enum hl_err err = s->kept.files + f->outcome.body.size > files_max(s) ? HL_ERR_FULL : HL_OK;
+    enum hl_err err =
+        s->queue_memory.files + f->outcome.body.size > files_max(s) ? HL_ERR_FULL : HL_OK;
     if (!err && is_due)
         err = spill(s, &f->outcome.body);
     if (err) {
@@ -115,30 +116,30 @@ static void place_body(struct hl_pg_store *s, struct hl_pg_op *op)
             HL_LOG_INT("bytes", f->outcome.body.size));
         drop(s, f);
     } else {
-        op->kept_file = f->outcome.body.size;
+        op->own_file = f->outcome.body.size;
     }
     if (is_due)
         give_back(s, f->outcome.body.size);
 }
 
-void hl_pg_kept_enter(struct hl_pg_store *s, struct hl_pg_op *op)
+void hl_pg_queue_memory_enter(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (finish_of(op))
         place_body(s, op);
     size_t weight = hl_operation_weigh(op->m);
     hl_intake_shrink(&s->intake, op->weight - weight);
-    op->kept_memory = op->weight = weight;
-    s->kept.memory += op->kept_memory;
-    s->kept.files += op->kept_file;
+    op->own_memory = op->weight = weight;
+    s->queue_memory.memory += op->own_memory;
+    s->queue_memory.files += op->own_file;
 }
 
-void hl_pg_kept_leave(struct hl_pg_store *s, struct hl_pg_op *op)
+void hl_pg_queue_memory_leave(struct hl_pg_store *s, struct hl_pg_op *op)
 {
-    s->kept.memory -= op->kept_memory;
-    s->kept.files -= op->kept_file;
+    s->queue_memory.memory -= op->own_memory;
+    s->queue_memory.files -= op->own_file;
 }
 
-void hl_pg_kept_strip(struct hl_pg_store *s, struct hl_pg_op *op)
+void hl_pg_queue_memory_strip(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     struct hl_finish *f = finish_of(op);
     HL_LOG(WARN, "store: a response cannot be written, and is not kept",

@@ -1,9 +1,9 @@
-/* deed_line.h - deeds as lines of the diary, and back. */
-#ifndef HL_STORE_POSTGRES_DEED_LINE_H
-#define HL_STORE_POSTGRES_DEED_LINE_H
+/* diary_line.h - what a diary remembers as lines of its file, and back. */
+#ifndef HL_STORE_POSTGRES_DIARY_LINE_H
+#define HL_STORE_POSTGRES_DIARY_LINE_H
 
 #include "base/buf.h"
-#include "store/postgres/deed.h"
+#include "store/postgres/diary.h"
 
 /* Each line begins with its kind. */
 enum hl_pg_line_kind {

@@ -1,6 +1,6 @@
-/* deed_line.c - see deed_line.h. Each kind has one function that names its fields in order; it writes them, or reads
+/* diary_line.c - see diary_line.h. Each kind has one function that names its fields in order; it writes them, or reads
  * them. */
-#include "store/postgres/deed_line.h"
+#include "store/postgres/diary_line.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +62,8 @@ static void text(struct pen *p, char *field, size_t cap)
 static void name_self(struct pen *p, struct hl_pg_self *self)
 {
     id(p, &self->id);
-    text(p, self->era.name, sizeof(self->era.name));
-    NUMBER(p, self->era.beat_ms);
+    text(p, self->database.name, sizeof(self->database.name));
+    NUMBER(p, self->database.beat_ms);
 }
 
 static void name_begun(struct pen *p, struct hl_pg_begun *b)

@@ -1,0 +1,111 @@
+/* op_notice.c - what is told that nobody waits for: of a run while it goes on, its event stream as it comes and how far
+ * it says it is; how synchronous calls ended that have no record. */
+#include "store/notice.h"
+#include "store/postgres/op.h"
+#include "store/postgres/state.h"
+
+/* --- streams -------------------------------------------------------------------------------- */
+
+static const struct hl_keep_stream *part_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_keep_stream *)op->m;
+}
+
+static void add_part(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
+{
+    const struct hl_keep_stream *part = part_of(op);
+    (void)s;
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &part->run_id);
+    hl_pg_columns_int(c, HL_PG_P_EPOCH, part->epoch);
+    hl_pg_columns_int(c, HL_PG_P_ATTEMPT, part->attempt);
+    hl_pg_columns_int(c, HL_PG_P_AT, (int64_t)part->at);
+    hl_pg_columns_bytes(c, HL_PG_P_BYTES, hl_buf_str(&part->bytes));
+}
+
+static void bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    (void)op;
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
+}
+
+/* It is for the run's end to come after it. */
+static void subject_of_part(struct hl_pg_op *op)
+{
+    op->subject = part_of(op)->run_id;
+}
+
+const struct hl_pg_operation hl_pg_op_keep_stream = {
+    .query = HL_PG_DO_STREAM_PUT, .subject = subject_of_part, .add_row = add_part, .bind = bind_me};
+
+/* --- progress ------------------------------------------------------------------------------- */
+
+static const struct hl_say_progress *said_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_say_progress *)op->m;
+}
+
+static void add_said(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
+{
+    const struct hl_say_progress *said = said_of(op);
+    (void)s;
+    hl_pg_columns_id(c, HL_PG_P_RUN_ID, &said->run_id);
+    hl_pg_columns_int(c, HL_PG_P_EPOCH, said->epoch);
+    hl_pg_columns_text(c, HL_PG_P_JSON, hl_str_from(said->json));
+}
+
+static void subject_of_said(struct hl_pg_op *op)
+{
+    op->subject = said_of(op)->run_id;
+}
+
+const struct hl_pg_operation hl_pg_op_say_progress = {.query = HL_PG_DO_PROGRESS_PUT,
+    .subject = subject_of_said,
+    .add_row = add_said,
+    .bind = bind_me};
+
+/* --- tallies --------------------------------------------------------------------------------- */
+
+static const struct hl_told_tally *told_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_told_tally *)op->m;
+}
+
+static void subject_of_tally(struct hl_pg_op *op)
+{
+    op->subject = told_of(op)->source;
+}
+
+/* Of each count which minute of which app it belongs to. */
+#define EACH_COUNT(p, param, type, t, item)                                                        \
+    do {                                                                                           \
+        hl_pg_array_begin(p, param, type, count_all(t));                                           \
+        for (size_t i = 0; i < (t)->n; i++)                                                        \
+            for (size_t k = 0; k < (t)->minutes[i].tally.n; k++)                                   \
+                item;                                                                              \
+        hl_pg_array_end(p);                                                                        \
+    } while (0)
+
+static size_t count_all(const struct hl_told_tally *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        n += t->minutes[i].tally.n;
+    return n;
+}
+
+static void bind_tally(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    const struct hl_told_tally *t = told_of(op);
+    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
+    hl_pg_add_id(p, HL_PG_P_SOURCE, &t->source);
+    hl_pg_add_id(p, HL_PG_P_SEEN, &t->id);
+    EACH_COUNT(p, HL_PG_P_MINUTE, HL_PG_INT, t, hl_pg_item_int(p, t->minutes[i].minute));
+    EACH_COUNT(
+        p, HL_PG_P_PROJECT, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].project)));
+    EACH_COUNT(p, HL_PG_P_APP, HL_PG_TEXT, t, hl_pg_item_str(p, hl_str_from(t->minutes[i].app)));
+    EACH_COUNT(
+        p, HL_PG_P_COUNT, HL_PG_INT, t, hl_pg_item_int(p, (int64_t)t->minutes[i].tally.counts[k]));
+}
+
+const struct hl_pg_operation hl_pg_op_tally = {
+    .query = HL_PG_DO_TALLY, .is_single = true, .subject = subject_of_tally, .bind = bind_tally};
