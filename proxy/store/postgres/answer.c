@@ -1,7 +1,7 @@
 /* answer.c - questions: each is one statement on the reader's connection. The store's thread.
  *
  * A question waits for the server as long as an accept does; then it is UNAVAILABLE. */
-#include "store/postgres/answer.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,6 @@
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
-#include "store/postgres/state.h"
 #include "store/question.h"
 
 #define WAIT_MS 2000

@@ -4,7 +4,7 @@
  * for every 250 ms while there is work and every 2 s while there is none. That nothing was found is an
  * answer and no error: others were faster.
  * Not here: what is found goes out (handout.c). */
-#include "store/postgres/dispatch.h"
+#include "store/postgres/thread.h"
 
 #include "base/clock.h"
 #include "base/id_map.h"
@@ -18,13 +18,11 @@
 #include "store/key.h"
 #include "store/lane.h"
 #include "store/operation.h"
-#include "store/postgres/handout.h"
 #include "store/postgres/link.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define POLL_MAX_MS 2000
 #define PEEK_MAX    1000

@@ -1,19 +1,15 @@
-/* expire.c - see expire.h. Each replica ends those that it accepted itself when they are due, and finds
+/* expire.c - see thread.h. Each replica ends those that it accepted itself when they are due, and finds
  * others' when it surveys the queue: whoever accepted them may be gone. What is over is claimed by nobody,
  * by the server's clock. */
-#include "store/postgres/expire.h"
+#include "store/postgres/thread.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "store/gauges.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
-#include "store/postgres/notify.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
-#include "store/postgres/watch.h"
 
 #define STEP     256
 #define AGAIN_MS 1000

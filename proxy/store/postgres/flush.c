@@ -6,7 +6,7 @@
  * connection went may have been committed: it is sent again, and the statements say the same as the
  * first time.
  * Not here: what waits, and for how long (queue.c). */
-#include "store/postgres/flush.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +27,7 @@
 #include "store/postgres/run_map.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
-#include "store/postgres/queue.h"
-#include "store/postgres/refusal.h"
 #include "store/postgres/row.h"
-#include "store/postgres/dispatch.h"
-#include "store/postgres/state.h"
 
 #define PAUSE_MS    250
 #define SINGLES_MAX 8 /* statements for one operation, in a flush */

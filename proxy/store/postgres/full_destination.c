@@ -1,6 +1,6 @@
-/* full_destination.c - see full_destination.h. While all destinations together have less than half of what one may have nothing is
+/* full_destination.c - see thread.h. While all destinations together have less than half of what one may have nothing is
  * counted by lane. Answers come in the order of commits: what was noted before one is in it. */
-#include "store/postgres/full_destination.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
@@ -10,10 +10,8 @@
 #include "base/str.h"
 #include "store/key.h"
 #include "store/lane.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define COUNT_MS  1000
 #define LANES_MAX 4096 /* beyond, lanes are known with the next count */

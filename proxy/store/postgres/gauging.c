@@ -1,20 +1,15 @@
-/* gauging.c - see gauging.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
+/* gauging.c - see thread.h. Three small statements: the queue and the replicas each COUNT_MS, the server's
  * statistics each MEASURE_MS, what is kept of streams, which may be too much, each TRIM_MS. While the server is gone, and until it was asked again, all of that is not known. */
-#include "store/postgres/gauging.h"
+#include "store/postgres/thread.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "store/gauges.h"
-#include "store/postgres/full_destination.h"
-#include "store/postgres/transaction.h"
-#include "store/postgres/expire.h"
 #include "store/postgres/link.h"
-#include "store/postgres/membership.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define COUNT_MS   5000
 #define MEASURE_MS 15000

@@ -1,5 +1,5 @@
 /* handout.c - what was claimed and leased goes to workers and the sender; a long body first becomes a file here. */
-#include "store/postgres/handout.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
@@ -16,11 +16,9 @@
 #include "store/lease.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/diary.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
-#include "store/postgres/push.h"
 #include "store/postgres/row.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */

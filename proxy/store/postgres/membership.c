@@ -20,7 +20,7 @@
  * under a new id, with empty hands. Nobody buries others before its own beats have succeeded for a
  * whole lifetime: the first to come back after an outage must not end the runs of all the rest. Who has left
  * in order with something unfinished has said so, and is buried by whoever comes next. */
-#include "store/postgres/membership.h"
+#include "store/postgres/thread.h"
 
 #include <stdio.h>
 
@@ -33,11 +33,6 @@
 #include "store/key.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/diary.h"
-#include "store/postgres/uncertain_accept.h"
-#include "store/postgres/transaction.h"
-#include "store/postgres/notify.h"
-#include "store/postgres/pooler.h"
-#include "store/postgres/recall.h"
 #include "store/postgres/row.h"
 
 #define AGAIN_MS       250

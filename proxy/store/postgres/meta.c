@@ -80,15 +80,15 @@ static enum hl_err ask_meta(struct hl_pg_session *session, const char *key,
     return err;
 }
 
-/* What stands there, once ours does if nothing did and it `is_kept`. No row: nothing stands there. */
-static enum hl_err find_meta(struct hl_pg_session *session, const char *key, struct hl_str ours,
-    bool is_kept, PGresult **out, char *why, size_t why_len)
+/* What stands there, once `kept` does if nothing did; NULL: nothing is kept. No row: nothing stands there. */
+static enum hl_err find_meta(struct hl_pg_session *session, const char *key,
+    const struct hl_str *kept, PGresult **out, char *why, size_t why_len)
 {
     enum hl_err err = ask_meta(session, key, NULL, out, why, why_len);
-    if (err || PQntuples(*out) > 0 || !is_kept)
+    if (err || PQntuples(*out) > 0 || !kept)
         return err;
     PQclear(*out);
-    return ask_meta(session, key, &ours, out, why, why_len);
+    return ask_meta(session, key, kept, out, why, why_len);
 }
 
 static struct hl_str first_value(const PGresult *result)
@@ -105,7 +105,8 @@ static enum hl_err check_key(struct hl_pg_session *session, const struct hl_seal
 {
     PGresult *result;
     struct hl_str ours = hl_key_check(sealer->key);
-    enum hl_err err = find_meta(session, "key_check", ours, is_kept, &result, why, why_len);
+    enum hl_err err =
+        find_meta(session, "key_check", is_kept ? &ours : NULL, &result, why, why_len);
     if (err)
         return err;
     struct hl_str theirs = PQntuples(result) > 0 ? first_value(result) : ours;
@@ -147,7 +148,7 @@ static enum hl_err check_ttl(
     PGresult *result;
     struct hl_str ours = {
         text, (size_t)snprintf(text, sizeof(text), "%llu", (unsigned long long)ttl_ms)};
-    enum hl_err err = find_meta(session, "ttl_ms", ours, is_kept, &result, why, why_len);
+    enum hl_err err = find_meta(session, "ttl_ms", is_kept ? &ours : NULL, &result, why, why_len);
     if (err)
         return err;
     bool is_other = PQntuples(result) > 0 && !hl_str_eq(first_value(result), ours);

@@ -1,4 +1,4 @@
-/* notify.c - see notify.h.
+/* notify.c - see thread.h.
  *
  * NOTIFY takes a lock over the whole database at its commit, so it is in no transaction that does
  * anything else, and one replica sends at most one each 20 ms. It has no payload: who hears one looks
@@ -7,17 +7,13 @@
  * somebody else who hears, or nobody: there nobody listens. Each other connection is tried with a
  * notification to itself: the server's process that it names is the one that answered the connecting,
  * or there is somebody in between. */
-#include "store/postgres/notify.h"
+#include "store/postgres/thread.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
 #include "store/postgres/link.h"
-#include "store/postgres/outbox.h"
 #include "store/postgres/param.h"
-#include "store/postgres/pooler.h"
-#include "store/postgres/state.h"
-#include "store/postgres/watch.h"
 
 #define GRACE_MS 5  /* in which this replica may take what it accepted */
 #define SPACE_MS 20 /* between two notifications */

@@ -7,11 +7,10 @@
 #include "store/account.h"
 #include "store/notice.h"
 #include "store/postgres/meta.h"
-#include "store/postgres/notify.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 /* The limits in the order of hl_limits_to_numbers. */
 static const unsigned limit_params[HL_LIMITS_NUMBERS] = {HL_PG_P_MAX_RUNNING, HL_PG_P_MAX_QUEUED,

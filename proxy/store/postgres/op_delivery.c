@@ -5,14 +5,11 @@
 #include "store/lease.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/full_destination.h"
-#include "store/postgres/notify.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
-#include "store/postgres/push.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
 #define REDELIVER_STEP 128

@@ -10,15 +10,10 @@
 #include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/full_destination.h"
-#include "store/postgres/expire.h"
-#include "store/postgres/notify.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/op.h"
-#include "store/postgres/push.h"
 #include "store/postgres/row.h"
 #include "store/postgres/schema.h"
-#include "store/postgres/state.h"
-#include "store/postgres/watch.h"
 
 static void add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
     const char *place, const struct hl_id *row, struct hl_str plain)

@@ -1,7 +1,7 @@
-/* opening.c - see opening.h.
+/* opening.c - see thread.h.
  * Promise: what is definitely wrong is found before anything is changed; once the server has been there,
  * nothing is definite any more: it has gone, and may be mended. */
-#include "store/postgres/opening.h"
+#include "store/postgres/thread.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -18,8 +18,6 @@
 #include "store/postgres/partition.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
-#include "store/postgres/state.h"
-#include "store/postgres/gauging.h"
 
 /* So long a start waits for a server that says nothing. */
 #define MEET_MS 2000

@@ -8,7 +8,7 @@
  * notifies. Who has read nothing for so long that events were deleted meanwhile looks at the accounts
  * themselves, and so does who has a new connection or comes to another database: numbers that were
  * seen may be given once more there. */
-#include "store/postgres/outbox.h"
+#include "store/postgres/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,7 @@
 #include "store/postgres/link.h"
 #include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
-#include "store/postgres/push.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define BUSY_MS    500
 #define DEAF_MS    1000

@@ -1,9 +1,8 @@
-/* pooler.c - see pooler.h. Until it is found out sessions of the pool have been told what is ours; that is taken back
+/* pooler.c - see thread.h. Until it is found out sessions of the pool have been told what is ours; that is taken back
  * in each that is met again. */
-#include "store/postgres/pooler.h"
+#include "store/postgres/thread.h"
 
 #include "base/log.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
 #include "store/postgres/session.h"
 

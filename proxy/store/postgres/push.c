@@ -1,5 +1,5 @@
-/* push.c - see push.h. Rows' bytes are the result's: a message has copies. */
-#include "store/postgres/push.h"
+/* push.c - see thread.h. Rows' bytes are the result's: a message has copies. */
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,6 @@
 #include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 enum hl_err hl_pg_read_claimed(
     struct hl_pg_store *s, struct hl_pg_row *row, struct hl_claimed **out)

@@ -7,10 +7,9 @@
 #include "store/destination.h"
 #include "store/key.h"
 #include "store/postgres/param.h"
-#include "store/postgres/push.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/question.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 #include "store/question.h"
 
 static enum hl_err read_delivery(

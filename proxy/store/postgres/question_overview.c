@@ -6,10 +6,9 @@
 #include "store/destination.h"
 #include "store/overview.h"
 #include "store/postgres/param.h"
-#include "store/postgres/push.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/question.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 #include "store/question.h"
 
 #define LOOK_BACK_MS 3600000

@@ -8,10 +8,9 @@
 #include "base/log.h"
 #include "base/priority.h"
 #include "store/postgres/param.h"
-#include "store/postgres/push.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/question.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 #include "store/question.h"
 
 void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,

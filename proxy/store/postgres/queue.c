@@ -6,7 +6,7 @@
  * was refused for something that passes, 30 s if nobody knows whether it was committed. Then it is taken
  * back when the server is there (uncertain_accept.c).
  * Not here: the transactions (flush.c). */
-#include "store/postgres/queue.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
@@ -22,12 +22,7 @@
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
-#include "store/postgres/full_destination.h"
-#include "store/postgres/uncertain_accept.h"
-#include "store/postgres/queue_memory.h"
 #include "store/postgres/op.h"
-#include "store/postgres/refusal.h"
-#include "store/postgres/state.h"
 
 #define ACCEPT_WAIT_MS 2000
 #define DOUBT_WAIT_MS  30000

@@ -1,9 +1,9 @@
-/* queue_memory.c - see queue_memory.h.
+/* queue_memory.c - see thread.h.
  *
  * Promise: beyond 16 MiB the bodies of results are files, which go to the database as long ones do
  * (bodies.c); beyond HOOKLINE_STORE_MAX_BYTES of files, or when the volume takes nothing, the result is
  * kept without its body. What is left of each in memory is a few hundred bytes. */
-#include "store/postgres/queue_memory.h"
+#include "store/postgres/thread.h"
 
 #include <features.h>
 #include <malloc.h>
@@ -20,7 +20,6 @@
 #include "store/operation.h"
 #include "store/postgres/bodies.h"
 #include "store/postgres/op.h"
-#include "store/postgres/state.h"
 
 #define MEMORY_MAX (16u << 20)
 /* A shorter body takes less room than what goes along with it: a file would not make that smaller. */

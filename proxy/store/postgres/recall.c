@@ -1,4 +1,4 @@
-/* recall.c - see recall.h.
+/* recall.c - see thread.h.
  *
  * A run that had ended may stand there as running here, as queued, or as somebody's earlier attempt: its ticket is
  * taken again, under the epoch that it had here, which later claims of the lost time cannot have, and then it
@@ -10,7 +10,7 @@
  *
  * Others may have ended what this replica would find queued: until each that was there when the database was lost has
  * beaten since, which it does once it has told what it knows, nothing is claimed; but no longer than a lifetime. */
-#include "store/postgres/recall.h"
+#include "store/postgres/thread.h"
 
 #include <string.h>
 
@@ -20,7 +20,6 @@
 #include "store/credit.h"
 #include "store/key.h"
 #include "store/postgres/diary.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/op.h"
 #include "store/postgres/row.h"
 

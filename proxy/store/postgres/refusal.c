@@ -1,11 +1,11 @@
-/* refusal.c - see refusal.h.
+/* refusal.c - see thread.h.
  *
  * Promise: nothing that has ended is dropped for what a server answers. An operation that is refused alone closes
  * its kind: then one of the kind at a time is tried, each in its turn, at growing intervals, and as soon as one is
  * committed all are sent as ever. What is refused time and again while others of its kind are committed is refused
  * for its own content: a response is then not kept, and the run ends without it; anything else waits by itself.
  * Not here: the room for what waits (queue_memory.c), transactions (flush.c). */
-#include "store/postgres/refusal.h"
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "store/lease.h"
 #include "store/operation.h"
-#include "store/postgres/queue_memory.h"
 #include "store/postgres/op.h"
 
 #define WAIT_MIN_MS 250

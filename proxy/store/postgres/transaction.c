@@ -1,12 +1,11 @@
-/* transaction.c - see transaction.h. */
-#include "store/postgres/transaction.h"
+/* transaction.c - see thread.h. */
+#include "store/postgres/thread.h"
 
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "store/postgres/link.h"
 #include "store/postgres/param.h"
-#include "store/postgres/state.h"
 
 struct hl_pg_transaction {
     struct hl_pg_flight flight;

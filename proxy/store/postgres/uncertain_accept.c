@@ -1,21 +1,19 @@
-/* uncertain_accept.c - see uncertain_accept.h.
+/* uncertain_accept.c - see thread.h.
  *
  * Promise: a run that has not begun is then as if it had never been accepted. One that has begun stays,
  * as does one that another caller was told of by its Idempotency-Key: that was a 202. It is done in the
  * transaction by which this replica is among the others again, before it claims anything; what that
  * transaction became is as unknown as any other's, so it is done again until it is known.
  * Who ends before that takes nothing back. */
-#include "store/postgres/uncertain_accept.h"
+#include "store/postgres/thread.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define AGAIN_MS 250
 

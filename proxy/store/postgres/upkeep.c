@@ -19,9 +19,8 @@
 #include "store/postgres/link.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
-#include "store/postgres/state.h"
 #include "store/tally.h"
-#include "store/postgres/transaction.h"
+#include "store/postgres/thread.h"
 #include "store/postgres/partition.h"
 
 #define EVERY_MS           (3600 * 1000)
@@ -155,6 +154,7 @@ struct kind {
     "(" r ".has_webhook AND EXISTS (SELECT FROM ~.delivery d WHERE d.run_id = " r ".run_id"        \
     " AND (d.state = 0 OR d.done_ms > %lld)))"
 
+_Static_assert(HL_RUN_SUCCESS == 2 && HL_DELIVERY_PENDING == 0, "these say states in numbers");
 static const struct kind kinds[] = {
     {"run", "state < 2 OR finished_ms > %lld OR " HAS_DELIVERY("p"),
         "state >= 2 AND finished_ms <= %lld AND NOT " HAS_DELIVERY("p")},
@@ -174,35 +174,44 @@ static void write_condition(char *out, size_t size, const char *format, int64_t 
     snprintf(out, size, format, ms, ms);
 }
 
-static enum hl_err ask_wanted(struct hl_pg_session *s, const struct kind *kind, const char *name,
-    int64_t cutoff_ms, int64_t *is_wanted, char *why, size_t why_len)
+/* A partition whose time is past. */
+struct old_partition {
+    const struct kind *kind;
+    const char *name;
+    int64_t cutoff_ms;
+};
+
+static enum hl_err ask_wanted(struct hl_pg_session *s, const struct old_partition *old,
+    int64_t *is_wanted, char *why, size_t why_len)
 {
+    const struct kind *kind = old->kind;
     char condition[500], sql[1000];
     if (!kind->wanted) {
         snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.delivery%s'))",
-            name + strlen(kind->table));
+            old->name + strlen(kind->table));
         return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
     }
-    write_condition(condition, sizeof(condition), kind->wanted, cutoff_ms);
+    write_condition(condition, sizeof(condition), kind->wanted, old->cutoff_ms);
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM (SELECT FROM ~.%s p WHERE %s LIMIT 1) AS w",
-        name, condition);
+        old->name, condition);
     return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
 }
 
-static enum hl_err tend_partition(struct hl_pg_session *s, const struct kind *kind,
-    const char *name, int64_t cutoff_ms, char *why, size_t why_len)
+static enum hl_err tend_partition(
+    struct hl_pg_session *s, const struct old_partition *old, char *why, size_t why_len)
 {
+    const struct kind *kind = old->kind;
     char condition[500], sql[1000];
     int64_t is_wanted;
-    enum hl_err err = ask_wanted(s, kind, name, cutoff_ms, &is_wanted, why, why_len);
+    enum hl_err err = ask_wanted(s, old, &is_wanted, why, why_len);
     if (err || !is_wanted)
-        return err ? err : drop(s, kind->table, name, why, why_len);
+        return err ? err : drop(s, kind->table, old->name, why, why_len);
     if (!kind->removed)
         return HL_OK;
-    write_condition(condition, sizeof(condition), kind->removed, cutoff_ms);
+    write_condition(condition, sizeof(condition), kind->removed, old->cutoff_ms);
     snprintf(sql, sizeof(sql),
         COUNTED("DELETE FROM ~.%s WHERE ctid IN (SELECT ctid FROM ~.%s p WHERE %s LIMIT " STEP ")"),
-        name, name, condition);
+        old->name, old->name, condition);
     return repeat(s, sql, why, why_len);
 }
 
@@ -215,8 +224,10 @@ static enum hl_err tend_table(
         err = list_old(s, kind->table, cutoff_ms, &old, why, why_len);
     if (err)
         return err;
-    for (int i = 0; i < PQntuples(old) && !err; i++)
-        err = tend_partition(s, kind, PQgetvalue(old, i, 0), cutoff_ms, why, why_len);
+    for (int i = 0; i < PQntuples(old) && !err; i++) {
+        struct old_partition one = {kind, PQgetvalue(old, i, 0), cutoff_ms};
+        err = tend_partition(s, &one, why, why_len);
+    }
     PQclear(old);
     return err;
 }

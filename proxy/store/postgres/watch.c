@@ -1,7 +1,7 @@
-/* watch.c - see watch.h. The end of a run that this replica has is known here when it is committed. That of
+/* watch.c - see thread.h. The end of a run that this replica has is known here when it is committed. That of
  * another one, by whoever ended it, is asked for: soon after each notification, and twice a second, for as
  * long as somebody waits. */
-#include "store/postgres/watch.h"
+#include "store/postgres/thread.h"
 
 #include "base/clock.h"
 #include "base/id.h"
@@ -12,12 +12,10 @@
 #include "store/gauges.h"
 #include "store/intake.h"
 #include "store/operation.h"
-#include "store/postgres/transaction.h"
 #include "store/postgres/link.h"
 #include "store/postgres/run_map.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
 
 #define LOOK_MS 500
 #define SOON_MS 20

@@ -3,7 +3,7 @@
 
 #include "loop_fixture.h"
 #include "postgres_cluster.h"
-#include "store/postgres/pooler.h"
+#include "store/postgres/thread.h"
 
 static struct hl_pg_store *s;
 static const struct hl_pg_texts texts;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "store/postgres/diary.h"
-#include "store/postgres/recall.h"
+#include "store/postgres/thread.h"
 
 static _Thread_local bool is_scarce;
 

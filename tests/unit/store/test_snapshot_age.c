@@ -1,7 +1,7 @@
 /* test_snapshot_age.c - how old others' oldest snapshot is, and when that is worth a line. */
 #include <criterion/criterion.h>
 
-#include "store/postgres/gauging.h"
+#include "store/postgres/thread.h"
 
 #define MINUTE_MS UINT64_C(60000)
 
