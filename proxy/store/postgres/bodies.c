@@ -47,7 +47,7 @@ struct transfer {
 
 struct scratch {
     struct hl_id owner, file;
-    struct hl_list node; /* in s->views, if it goes by itself */
+    struct hl_list node; /* in s->bodies.views, if it goes by itself */
     uint64_t due_ms;     /* CLOCK_MONOTONIC: then */
 };
 
@@ -110,9 +110,9 @@ static enum hl_err open_scratch(
 
 void hl_pg_bodies_init(struct hl_pg_store *s)
 {
-    hl_list_init(&s->transfers);
-    hl_list_init(&s->views);
-    hl_id_map_init(&s->files);
+    hl_list_init(&s->bodies.transfers);
+    hl_list_init(&s->bodies.views);
+    hl_id_map_init(&s->bodies.files);
 }
 
 /* A guest reads no bodies, and leaves no directory where it is called. */
@@ -127,13 +127,13 @@ void hl_pg_bodies_close(struct hl_pg_store *s)
     if (!s->scratch.path)
         return;
     hl_pg_bodies_drop_all(s);
-    hl_id_map_fini(&s->files);
+    hl_id_map_fini(&s->bodies.files);
     hl_data_dir_close(&s->scratch);
 }
 
 bool hl_pg_bodies_find(const struct hl_pg_store *s, const struct hl_id *owner, struct hl_body *body)
 {
-    const struct scratch *f = hl_id_map_find(&s->files, owner);
+    const struct scratch *f = hl_id_map_find(&s->bodies.files, owner);
     if (f)
         body->file = f->file;
     return f != NULL;
@@ -148,30 +148,30 @@ static void forget(struct hl_pg_store *s, struct scratch *f)
 
 void hl_pg_bodies_drop(struct hl_pg_store *s, const struct hl_id *owner)
 {
-    struct scratch *f = hl_id_map_remove(&s->files, owner);
+    struct scratch *f = hl_id_map_remove(&s->bodies.files, owner);
     if (f)
         forget(s, f);
 }
 
 void hl_pg_bodies_drop_later(struct hl_pg_store *s, const struct hl_id *owner)
 {
-    struct scratch *f = hl_id_map_find(&s->files, owner);
+    struct scratch *f = hl_id_map_find(&s->bodies.files, owner);
     if (!f)
         return;
     f->due_ms = hl_clock_mono_ms() + HL_PG_VIEW_MS;
     hl_list_remove(&f->node);
-    hl_list_push_back(&s->views, &f->node);
+    hl_list_push_back(&s->bodies.views, &f->node);
 }
 
 void hl_pg_bodies_drop_all(struct hl_pg_store *s)
 {
-    for (size_t i = 0; i < s->files.cap; i++) {
-        struct scratch *f = s->files.entries[i].value;
+    for (size_t i = 0; i < s->bodies.files.cap; i++) {
+        struct scratch *f = s->bodies.files.entries[i].value;
         if (f)
             forget(s, f);
     }
-    hl_id_map_fini(&s->files);
-    hl_id_map_init(&s->files);
+    hl_id_map_fini(&s->bodies.files);
+    hl_id_map_init(&s->bodies.files);
 }
 
 void hl_pg_bodies_remove(struct hl_pg_store *s, const struct hl_body *body)
@@ -190,8 +190,8 @@ static void end(struct transfer *t, enum hl_err rc)
     if (rc && !t->is_put)
         hl_body_file_remove(s->scratch.path, &t->name);
     hl_list_remove(&t->node);
-    s->n_transfers--;
-    s->n_puts -= t->is_put;
+    s->bodies.n_transfers--;
+    s->bodies.n_puts -= t->is_put;
     s->refusals.n_own -= t->is_refused;
     if (t->on_done)
         t->on_done(t->self, rc);
@@ -202,7 +202,7 @@ static enum hl_err keep_file(struct transfer *t)
 {
     struct hl_pg_store *s = t->store;
     struct scratch *f = calloc(1, sizeof(*f));
-    enum hl_err err = f ? hl_id_map_reserve(&s->files, 1) : HL_ERR_NOMEM;
+    enum hl_err err = f ? hl_id_map_reserve(&s->bodies.files, 1) : HL_ERR_NOMEM;
     if (!err)
         err = hl_body_file_publish(s->scratch.path, &t->name);
     if (err) {
@@ -213,7 +213,7 @@ static enum hl_err keep_file(struct transfer *t)
     f->owner = t->owner;
     f->file = t->body->file = t->name;
     hl_pg_bodies_drop(s, &f->owner);
-    hl_id_map_put(&s->files, &f->owner, f);
+    hl_id_map_put(&s->bodies.files, &f->owner, f);
     return HL_OK;
 }
 
@@ -256,7 +256,7 @@ static void on_chunk(struct hl_pg_flight *flight, enum hl_pg_fate fate)
         err = refuse(t);
         t->again_ms = hl_clock_mono_ms() + AGAIN_MS;
     } else if (fate == HL_PG_COMMITTED) {
-        t->store->chunk_ms = hl_clock_mono_ms();
+        t->store->bodies.chunk_ms = hl_clock_mono_ms();
     }
     if (fate == HL_PG_COMMITTED && t->is_put) {
         t->offset += HL_PG_CHUNK < t->size - t->offset ? HL_PG_CHUNK : t->size - t->offset;
@@ -320,7 +320,7 @@ static bool send_chunk(struct transfer *t)
 static void send_chunks(struct hl_pg_store *s, uint64_t now_ms)
 {
     int n = 0;
-    HL_LIST_EACH_SAFE (node, &s->transfers) {
+    HL_LIST_EACH_SAFE (node, &s->bodies.transfers) {
         struct transfer *t = HL_CONTAINER_OF(node, struct transfer, node);
         if (n++ == HL_PG_TRANSFERS)
             break;
@@ -344,9 +344,9 @@ static struct transfer *begin(struct hl_pg_store *s, const struct hl_body *body,
     t->posted_ms = hl_clock_mono_ms();
     t->on_done = on_done;
     t->self = self;
-    s->n_transfers++;
-    s->n_puts += is_put;
-    hl_list_push_back(&s->transfers, &t->node);
+    s->bodies.n_transfers++;
+    s->bodies.n_puts += is_put;
+    hl_list_push_back(&s->bodies.transfers, &t->node);
     return t;
 }
 
@@ -377,7 +377,7 @@ void hl_pg_bodies_get(struct hl_pg_store *s, struct hl_body *body, const struct 
 
 static uint64_t drop_due(struct hl_pg_store *s, uint64_t now_ms)
 {
-    HL_LIST_EACH_SAFE (node, &s->views) {
+    HL_LIST_EACH_SAFE (node, &s->bodies.views) {
         struct scratch *f = HL_CONTAINER_OF(node, struct scratch, node);
         if (f->due_ms > now_ms)
             return f->due_ms;
@@ -391,8 +391,8 @@ static uint64_t drop_due(struct hl_pg_store *s, uint64_t now_ms)
 static uint64_t give_up_ms(const struct transfer *t)
 {
     const struct hl_pg_store *s = t->store;
-    bool has_moved = hl_pg_link_is_up(&s->reader) && s->chunk_ms > t->posted_ms;
-    return (has_moved ? s->chunk_ms : t->posted_ms) + t->wait_ms;
+    bool has_moved = hl_pg_link_is_up(&s->reader) && s->bodies.chunk_ms > t->posted_ms;
+    return (has_moved ? s->bodies.chunk_ms : t->posted_ms) + t->wait_ms;
 }
 
 /* Its chunk may be under way: what becomes of that is nobody's business then. */
@@ -411,7 +411,7 @@ uint64_t hl_pg_bodies_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
     uint64_t next_ms = drop_due(s, now_ms);
     bool is_up = hl_pg_link_is_up(&s->reader);
-    HL_LIST_EACH_SAFE (node, &s->transfers) {
+    HL_LIST_EACH_SAFE (node, &s->bodies.transfers) {
         struct transfer *t = HL_CONTAINER_OF(node, struct transfer, node);
         uint64_t due_ms = give_up_ms(t);
         if (t->wait_ms == 0 || !t->on_done)
@@ -421,14 +421,15 @@ uint64_t hl_pg_bodies_turn(struct hl_pg_store *s, uint64_t now_ms)
         else
             next_ms = due_ms < next_ms ? due_ms : next_ms;
     }
-    if (is_up && s->n_transfers > 0)
+    if (is_up && s->bodies.n_transfers > 0)
         send_chunks(s, now_ms);
-    return is_up && s->n_transfers > 0 && next_ms > now_ms + AGAIN_MS ? now_ms + AGAIN_MS : next_ms;
+    return is_up && s->bodies.n_transfers > 0 && next_ms > now_ms + AGAIN_MS ? now_ms + AGAIN_MS
+                                                                             : next_ms;
 }
 
 void hl_pg_bodies_cancel(struct hl_pg_store *s, bool with_puts)
 {
-    HL_LIST_EACH_SAFE (node, &s->transfers) {
+    HL_LIST_EACH_SAFE (node, &s->bodies.transfers) {
         struct transfer *t = HL_CONTAINER_OF(node, struct transfer, node);
         if (t->is_put && !with_puts)
             continue;

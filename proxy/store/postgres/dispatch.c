@@ -52,7 +52,7 @@ static unsigned waiting_classes(const struct hl_pg_store *s)
 static void share_out(
     const struct hl_pg_store *s, const struct hl_pg_flush *f, uint32_t wanted[HL_PRIORITIES])
 {
-    struct hl_priority_rule rule = s->rule;
+    struct hl_priority_rule rule = s->dispatch.rule;
     for (uint32_t i = 0; i < f->n_claims; i++) {
         const struct hl_credit_note *note = &f->claims[i];
         if (note->has_wish) {
@@ -93,14 +93,14 @@ static void add_room(struct hl_pg_store *s)
 static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     uint32_t wanted[HL_PRIORITIES] = {0};
-    f->n_claims = take_credit(&s->workers, f->claims);
+    f->n_claims = take_credit(&s->dispatch.workers, f->claims);
     if (hl_barred_first(atomic_load(&s->base.quotas))) {
         hl_pg_params_clear(&s->params);
         hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_CLAIM_LOCK, &s->params);
     }
     f->claim_at = (int)f->flight.n;
     f->waiting = waiting_classes(s);
-    s->is_claiming = true;
+    s->dispatch.is_claiming = true;
     share_out(s, f, wanted);
     hl_pg_params_clear(&s->params);
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
@@ -146,7 +146,7 @@ static void add_proven(struct hl_pg_params *p, const struct hl_pg_places *places
 static void wake(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     f->wake_at = (int)f->flight.n;
-    s->wake_ms = UINT64_MAX;
+    s->dispatch.wake_ms = UINT64_MAX;
     hl_pg_params_clear(&s->params);
     hl_pg_add_int(&s->params, HL_PG_P_MAX, WAKE_MAX);
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_DELIVERY_WAKE, &s->params);
@@ -154,14 +154,14 @@ static void wake(struct hl_pg_store *s, struct hl_pg_flush *f)
 
 static void ask_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
-    uint64_t free_places = s->senders.total;
-    f->n_leases = take_credit(&s->senders, f->leases);
+    uint64_t free_places = s->dispatch.senders.total;
+    f->n_leases = take_credit(&s->dispatch.senders, f->leases);
     f->lease_at = (int)f->flight.n;
-    s->is_leasing = true;
+    s->dispatch.is_leasing = true;
     struct hl_pg_params *p = &s->params;
     hl_pg_params_clear(p);
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-    hl_pg_add_int(p, HL_PG_P_AFTER, s->lane_at);
+    hl_pg_add_int(p, HL_PG_P_AFTER, s->dispatch.lane_at);
     hl_pg_add_int(p, HL_PG_P_MAX, f->n_leases);
     hl_pg_add_int(p, HL_PG_P_PER_LANE, s->places.per_lane);
     add_taken(p, &s->places);
@@ -186,45 +186,47 @@ static void peek(struct hl_pg_store *s, struct hl_pg_flush *f)
 
 static bool wants_hints(const struct hl_pg_store *s)
 {
-    return s->workers.n > 0;
+    return s->dispatch.workers.n > 0;
 }
 
 /* Nothing has come for long, and nobody has said that something has: the peek says whether there is anything to claim. */
 static bool is_idle(const struct hl_pg_store *s)
 {
-    return s->poll_wait_ms >= POLL_MAX_MS && s->poll_ms != s->notify.looked_ms;
+    return s->dispatch.poll_wait_ms >= POLL_MAX_MS && s->dispatch.poll_ms != s->notify.looked_ms;
 }
 
 void hl_pg_dispatch_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
 {
-    bool is_due = now_ms >= s->poll_ms;
+    bool is_due = now_ms >= s->dispatch.poll_ms;
     bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
-    bool may_claim = s->claims_more || accepts || (is_due && !is_idle(s));
+    bool may_claim = s->dispatch.claims_more || accepts || (is_due && !is_idle(s));
     if (atomic_load(&s->is_stopping) || hl_pg_recall_waits(s))
         return;
-    if (s->workers.total > 0 && !s->is_claiming && may_claim)
+    if (s->dispatch.workers.total > 0 && !s->dispatch.is_claiming && may_claim)
         ask_runs(s, f);
-    if (s->senders.total > 0 && !s->is_leasing &&
-        (s->leases_more || is_due || now_ms >= s->wake_ms)) {
-        if (is_due || now_ms >= s->wake_ms)
+    if (s->dispatch.senders.total > 0 && !s->dispatch.is_leasing &&
+        (s->dispatch.leases_more || is_due || now_ms >= s->dispatch.wake_ms)) {
+        if (is_due || now_ms >= s->dispatch.wake_ms)
             wake(s, f);
         ask_deliveries(s, f);
     }
     if (is_due && wants_hints(s))
         peek(s, f);
     if (is_due)
-        s->poll_ms = now_ms + s->poll_wait_ms;
+        s->dispatch.poll_ms = now_ms + s->dispatch.poll_wait_ms;
 }
 
 uint64_t hl_pg_dispatch_due_ms(const struct hl_pg_store *s)
 {
-    bool is_wanted = s->workers.n > 0 || s->senders.total > 0;
+    bool is_wanted = s->dispatch.workers.n > 0 || s->dispatch.senders.total > 0;
     if (!is_wanted || !hl_pg_link_is_up(&s->writer) || !hl_pg_is_joined(s) || hl_pg_recall_waits(s))
         return UINT64_MAX;
-    bool has_more = (s->claims_more && s->workers.total > 0 && !s->is_claiming) ||
-                    (s->leases_more && s->senders.total > 0 && !s->is_leasing);
-    uint64_t wake_ms = s->senders.total > 0 && !s->is_leasing ? s->wake_ms : UINT64_MAX;
-    uint64_t due_ms = wake_ms < s->poll_ms ? wake_ms : s->poll_ms;
+    bool has_more =
+        (s->dispatch.claims_more && s->dispatch.workers.total > 0 && !s->dispatch.is_claiming) ||
+        (s->dispatch.leases_more && s->dispatch.senders.total > 0 && !s->dispatch.is_leasing);
+    uint64_t wake_ms =
+        s->dispatch.senders.total > 0 && !s->dispatch.is_leasing ? s->dispatch.wake_ms : UINT64_MAX;
+    uint64_t due_ms = wake_ms < s->dispatch.poll_ms ? wake_ms : s->dispatch.poll_ms;
     return has_more ? 0 : due_ms;
 }
 
@@ -232,8 +234,8 @@ uint64_t hl_pg_dispatch_due_ms(const struct hl_pg_store *s)
 
 static void answer_withdrawals(struct hl_pg_store *s)
 {
-    struct hl_msg *msg = s->withdrawals, *next;
-    s->withdrawals = NULL;
+    struct hl_msg *msg = s->dispatch.withdrawals, *next;
+    s->dispatch.withdrawals = NULL;
     for (; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
@@ -243,10 +245,10 @@ static void answer_withdrawals(struct hl_pg_store *s)
 
 void hl_pg_dispatch_withdraw(struct hl_pg_store *s, struct hl_store_msg *m)
 {
-    hl_credit_withdraw(&s->workers, m->reply_to);
-    m->msg.next = s->withdrawals;
-    s->withdrawals = &m->msg;
-    if (!s->is_claiming)
+    hl_credit_withdraw(&s->dispatch.workers, m->reply_to);
+    m->msg.next = s->dispatch.withdrawals;
+    s->dispatch.withdrawals = &m->msg;
+    if (!s->dispatch.is_claiming)
         answer_withdrawals(s);
 }
 
@@ -258,8 +260,8 @@ static void take_wake(struct hl_pg_store *s, const PGresult *result)
     bool is_all = hl_pg_int(&row) < WAKE_MAX;
     int64_t next_ms = is_all ? hl_pg_int(&row) : 0;
     uint64_t due_ms = next_ms < 0 ? UINT64_MAX : hl_clock_mono_ms() + (uint64_t)next_ms;
-    if (due_ms < s->wake_ms)
-        s->wake_ms = due_ms;
+    if (due_ms < s->dispatch.wake_ms)
+        s->dispatch.wake_ms = due_ms;
 }
 
 static void take_peek(struct hl_pg_store *s, const PGresult *result)
@@ -273,44 +275,45 @@ static void take_peek(struct hl_pg_store *s, const PGresult *result)
     }
     if (n < PEEK_MAX || known < n)
         hl_counter_set(&s->gauges.queued_runs, n);
-    s->claims_more |= n > 0;
+    s->dispatch.claims_more |= n > 0;
     if (n > 0)
-        s->poll_wait_ms = HL_PG_POLL_MIN_MS;
+        s->dispatch.poll_wait_ms = HL_PG_POLL_MIN_MS;
 }
 
 void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     bool was_poll = f->peek_at >= 0;
     if (was_poll)
-        s->poll_wait_ms = 2 * s->poll_wait_ms < POLL_MAX_MS ? 2 * s->poll_wait_ms : POLL_MAX_MS;
+        s->dispatch.poll_wait_ms =
+            2 * s->dispatch.poll_wait_ms < POLL_MAX_MS ? 2 * s->dispatch.poll_wait_ms : POLL_MAX_MS;
     if (f->claim_at >= 0) {
         hl_pg_hand_out_runs(s, f);
-        s->is_claiming = false;
+        s->dispatch.is_claiming = false;
         answer_withdrawals(s);
     }
     if (f->wake_at >= 0)
         take_wake(s, f->flight.results[f->wake_at]);
     if (f->lease_at >= 0) {
         hl_pg_hand_out_deliveries(s, f);
-        s->is_leasing = false;
+        s->dispatch.is_leasing = false;
     }
     if (was_poll)
         take_peek(s, f->flight.results[f->peek_at]);
-    if (s->claims_more && s->workers.total == 0)
-        hl_credit_hint(&s->workers);
+    if (s->dispatch.claims_more && s->dispatch.workers.total == 0)
+        hl_credit_hint(&s->dispatch.workers);
 }
 
 void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     for (uint32_t i = 0; i < f->n_claims; i++)
-        hl_credit_put_back(&s->workers, f->claims[i]);
+        hl_credit_put_back(&s->dispatch.workers, f->claims[i]);
     for (uint32_t i = 0; i < f->n_leases; i++)
-        hl_credit_put_back(&s->senders, f->leases[i]);
-    s->is_claiming &= f->claim_at < 0;
-    if (!s->is_claiming)
+        hl_credit_put_back(&s->dispatch.senders, f->leases[i]);
+    s->dispatch.is_claiming &= f->claim_at < 0;
+    if (!s->dispatch.is_claiming)
         answer_withdrawals(s);
-    s->is_leasing &= f->lease_at < 0;
+    s->dispatch.is_leasing &= f->lease_at < 0;
     if (f->wake_at >= 0)
-        s->wake_ms = 0;
-    hl_credit_return_unused(&s->workers);
+        s->dispatch.wake_ms = 0;
+    hl_credit_return_unused(&s->dispatch.workers);
 }

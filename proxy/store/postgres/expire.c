@@ -20,7 +20,7 @@ static void note_expired(struct hl_pg_store *s, uint64_t n)
         return;
     HL_LOG(INFO, "store: queued runs expired before they could start", HL_LOG_INT("runs", n));
     hl_counter_add(&s->gauges.expired_runs, n);
-    s->leases_more = true;
+    s->dispatch.leases_more = true;
     hl_pg_watch_hurry(s);
     hl_pg_notify_work(s);
 }

@@ -58,8 +58,8 @@ struct parcel {
 
 static void push_run(struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
 {
-    hl_mailbox_post(s->workers.accounts[note.account].box, &claimed->msg);
-    hl_credit_spend(&s->workers, note);
+    hl_mailbox_post(s->dispatch.workers.accounts[note.account].box, &claimed->msg);
+    hl_credit_spend(&s->dispatch.workers, note);
 }
 
 /* Without its body it is not handed out, nor to who has stopped, nor when this replica counted as dead
@@ -69,7 +69,7 @@ static void on_run_body(void *self, enum hl_err rc)
     struct parcel *parcel = self;
     struct hl_pg_store *s = parcel->store;
     struct hl_claimed *claimed = parcel->claimed;
-    bool is_wanted = !hl_credit_is_void(&s->workers, parcel->note);
+    bool is_wanted = !hl_credit_is_void(&s->dispatch.workers, parcel->note);
     if (!rc && is_wanted && hl_pg_run_map_has(&s->runs, &claimed->run_id, claimed->epoch)) {
         push_run(s, parcel->note, claimed);
     } else {
@@ -78,7 +78,7 @@ static void on_run_body(void *self, enum hl_err rc)
             hl_pg_bodies_drop(s, &claimed->run_id);
             s->member.has_strays |= !rc || rc == HL_ERR_CANCELLED;
         }
-        hl_credit_put_back(&s->workers, parcel->note);
+        hl_credit_put_back(&s->dispatch.workers, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
             put_off(s, HL_PG_DO_RUN_PUT_OFF, &claimed->run_id, rc);
         hl_claimed_free(claimed);
@@ -89,7 +89,7 @@ static void on_run_body(void *self, enum hl_err rc)
 static enum hl_err hand_out_run(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
 {
-    struct hl_mailbox *box = s->workers.accounts[note.account].box;
+    struct hl_mailbox *box = s->dispatch.workers.accounts[note.account].box;
     bool has_file = claimed->body.where == HL_BODY_FILE;
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)
@@ -144,12 +144,12 @@ static void note_classes(struct hl_pg_store *s, const struct hl_pg_flush *f, con
         int64_t turn;
         enum hl_priority class = read_turn(result, i, &turn);
         count_down(&s->gauges.queued[class], 1);
-        if (turn > s->turns[class])
-            s->turns[class] = turn;
+        if (turn > s->dispatch.turns[class])
+            s->dispatch.turns[class] = turn;
         if (wished[class] > 0)
             wished[class]--;
         else
-            s->rule = hl_priority_note(s->rule, f->waiting, class);
+            s->dispatch.rule = hl_priority_note(s->dispatch.rule, f->waiting, class);
     }
 }
 
@@ -177,12 +177,12 @@ void hl_pg_hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
         put_off(s, HL_PG_DO_RUN_PUT_OFF, &run_id, err);
     }
     for (uint32_t i = used; i < f->n_claims; i++)
-        hl_credit_put_back(&s->workers, f->claims[i]);
-    s->claims_more = n == f->n_claims;
+        hl_credit_put_back(&s->dispatch.workers, f->claims[i]);
+    s->dispatch.claims_more = n == f->n_claims;
     if (n < f->n_claims)
-        hl_credit_return_unused(&s->workers);
+        hl_credit_return_unused(&s->dispatch.workers);
     if (n > 0)
-        s->poll_wait_ms = HL_PG_POLL_MIN_MS;
+        s->dispatch.poll_wait_ms = HL_PG_POLL_MIN_MS;
 }
 
 /* --- deliveries ----------------------------------------------------------------------------- */
@@ -195,8 +195,8 @@ static struct hl_pg_lease lease_of(const struct hl_leased *leased)
 static void push_delivery(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
 {
-    hl_mailbox_post(s->senders.accounts[note.account].box, &leased->msg);
-    hl_credit_spend(&s->senders, note);
+    hl_mailbox_post(s->dispatch.senders.accounts[note.account].box, &leased->msg);
+    hl_credit_spend(&s->dispatch.senders, note);
 }
 
 static void on_delivery_body(void *self, enum hl_err rc)
@@ -204,13 +204,13 @@ static void on_delivery_body(void *self, enum hl_err rc)
     struct parcel *parcel = self;
     struct hl_pg_store *s = parcel->store;
     struct hl_leased *leased = parcel->leased;
-    bool is_wanted = !hl_credit_is_void(&s->senders, parcel->note);
+    bool is_wanted = !hl_credit_is_void(&s->dispatch.senders, parcel->note);
     if (!rc && is_wanted && hl_pg_places_has(&s->places, lease_of(leased))) {
         push_delivery(s, parcel->note, leased);
     } else {
         if (hl_pg_places_leave(&s->places, lease_of(leased)))
             hl_pg_bodies_drop(s, &leased->delivery_id);
-        hl_credit_put_back(&s->senders, parcel->note);
+        hl_credit_put_back(&s->dispatch.senders, parcel->note);
         if (rc && rc != HL_ERR_CANCELLED)
             put_off(s, HL_PG_DO_DELIVERY_PUT_OFF, &leased->delivery_id, rc);
         hl_leased_free(leased);
@@ -222,7 +222,7 @@ static enum hl_err hand_out_delivery(
     struct hl_pg_store *s, struct hl_credit_note note, struct hl_leased *leased)
 {
     bool has_file = leased->outcome.body.where == HL_BODY_FILE;
-    if (hl_credit_is_void(&s->senders, note))
+    if (hl_credit_is_void(&s->dispatch.senders, note))
         return HL_ERR_CANCELLED;
     struct parcel *parcel = has_file ? calloc(1, sizeof(*parcel)) : NULL;
     if (has_file && !parcel)
@@ -243,13 +243,13 @@ void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const PGresult *result = f->flight.results[f->lease_at];
     uint32_t n = (uint32_t)PQntuples(result), used = 0;
-    int64_t began_at = s->lane_at;
+    int64_t began_at = s->dispatch.lane_at;
     for (uint32_t i = 0; i < n; i++) {
         struct hl_pg_row row = {.result = result, .row = (int)i};
         struct hl_id delivery_id;
         hl_pg_id(&row, &delivery_id);
         row.column = 2;
-        s->lane_at = hl_pg_int(&row);
+        s->dispatch.lane_at = hl_pg_int(&row);
         row.column = 0;
         struct hl_leased *leased = NULL;
         enum hl_err err = hl_pg_read_leased(s, &row, &leased);
@@ -263,11 +263,11 @@ void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
             put_off(s, HL_PG_DO_DELIVERY_PUT_OFF, &delivery_id, err);
     }
     for (uint32_t i = used; i < f->n_leases; i++)
-        hl_credit_put_back(&s->senders, f->leases[i]);
+        hl_credit_put_back(&s->dispatch.senders, f->leases[i]);
     /* Where nothing was found the lanes before have their turn. */
-    s->leases_more = n > 0 || began_at != INT64_MIN;
+    s->dispatch.leases_more = n > 0 || began_at != INT64_MIN;
     if (n == 0)
-        s->lane_at = INT64_MIN;
+        s->dispatch.lane_at = INT64_MIN;
     if (n > 0)
-        s->poll_wait_ms = HL_PG_POLL_MIN_MS;
+        s->dispatch.poll_wait_ms = HL_PG_POLL_MIN_MS;
 }

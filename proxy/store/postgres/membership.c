@@ -183,7 +183,7 @@ static void on_joined(struct hl_pg_store *s, const PGresult *result)
     if (!hl_id_eq(&s->recall.self.id, &s->member.id))
         s->member.database.beat_ms = 0;
     hl_pg_diary_note_self(s);
-    s->claims_more = s->leases_more = true;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     s->member.beat.due_ms = 0;
 }
 
@@ -222,7 +222,7 @@ static void on_strays(struct hl_pg_store *s, const PGresult *result)
         "store: gave back work that the database had assigned to this replica but that it did not "
         "have",
         HL_LOG_INT("n", n));
-    s->claims_more = s->leases_more = true;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_notify_work(s);
 }
 
@@ -241,11 +241,11 @@ static void look_for_strays(
  * under way, which workers are about to have. */
 static void give_strays_back(struct hl_pg_store *s)
 {
-    if (s->member.has_strays && !s->is_claiming) {
+    if (s->member.has_strays && !s->dispatch.is_claiming) {
         s->member.has_strays = false;
         look_for_strays(s, HL_PG_DO_RUN_STRAYS, &s->runs.boxes);
     }
-    if (s->member.has_stray_leases && !s->is_leasing) {
+    if (s->member.has_stray_leases && !s->dispatch.is_leasing) {
         s->member.has_stray_leases = false;
         look_for_strays(s, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     }
@@ -408,7 +408,7 @@ static void on_buried(struct hl_pg_store *s, const PGresult *result)
     HL_LOG(WARN, "store: took over the work of replicas that are gone",
         HL_LOG_INT("replicas", nodes), HL_LOG_INT("interrupted_runs", ended),
         HL_LOG_INT("queued_runs", back), HL_LOG_INT("deliveries", deliveries));
-    s->claims_more = s->leases_more = true;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     s->member.burial.due_ms = 0;
     hl_pg_notify_work(s);
 }

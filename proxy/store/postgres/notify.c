@@ -29,8 +29,8 @@ static void look_for_work(struct hl_pg_store *s)
     uint64_t look_ms = s->notify.looked_ms + LOOK_MS;
     if (look_ms < now_ms)
         look_ms = now_ms;
-    if (look_ms < s->poll_ms)
-        s->poll_ms = s->notify.looked_ms = look_ms;
+    if (look_ms < s->dispatch.poll_ms)
+        s->dispatch.poll_ms = s->notify.looked_ms = look_ms;
     hl_pg_outbox_hurry(s);
 }
 
@@ -156,7 +156,7 @@ void hl_pg_notify_turn(struct hl_pg_store *s, uint64_t now_ms)
     struct hl_pg_notify *n = &s->notify;
     if (n->trial_ms > 0 && now_ms >= n->trial_ms)
         end_trial(n);
-    n->owes_work &= s->claims_more || s->leases_more;
+    n->owes_work &= s->dispatch.claims_more || s->dispatch.leases_more;
     if (now_ms < send_due_ms(s))
         return;
     if (n->owes_all || n->owes_work) {

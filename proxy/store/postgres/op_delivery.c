@@ -143,8 +143,8 @@ static void wake_by(struct hl_pg_store *s, int64_t wall_ms)
 {
     int64_t left_ms = wall_ms - hl_clock_wall_ms();
     uint64_t due_ms = hl_clock_mono_ms() + (left_ms > 0 ? (uint64_t)left_ms : 0);
-    if (due_ms < s->wake_ms)
-        s->wake_ms = due_ms;
+    if (due_ms < s->dispatch.wake_ms)
+        s->dispatch.wake_ms = due_ms;
 }
 
 static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -168,7 +168,7 @@ static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_counter_sub(&s->gauges.pending_deliveries, 1);
     if (op->number == HL_DELIVERY_DEAD)
         hl_counter_add(&s->gauges.dead_letters, 1);
-    s->leases_more = true;
+    s->dispatch.leases_more = true;
     if (o->verdict == HL_ATTEMPT_ABANDONED)
         hl_pg_notify_all(s);
 }
@@ -235,7 +235,7 @@ static void note_redeliver(struct hl_pg_store *s, struct hl_pg_op *op)
         r->mark.after = op->mark;
     r->has_more = op->has_more;
     op->has_more &= left_of(s, r) > 0;
-    s->leases_more = true;
+    s->dispatch.leases_more = true;
     hl_pg_notify_work(s);
 }
 

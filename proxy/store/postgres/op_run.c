@@ -142,7 +142,7 @@ static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const str
     (void)op;
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(p, HL_PG_P_KEY_MS, (int64_t)s->idem_ms);
-    HL_PG_EACH(p, HL_PG_P_TURNS, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->turns[i]));
+    HL_PG_EACH(p, HL_PG_P_TURNS, HL_PG_INT, HL_PRIORITIES, hl_pg_item_int(p, s->dispatch.turns[i]));
     hl_pg_add_int(p, HL_PG_P_KEEPS, hl_pg_keeps(s->keep_requests));
     hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
 }
@@ -170,7 +170,7 @@ static void note_accept(struct hl_pg_store *s, struct hl_pg_op *op)
     if (is_async(a)) {
         hl_counter_add(&s->gauges.queued_runs, 1);
         hl_counter_add(&s->gauges.queued[a->terms.priority], 1);
-        s->claims_more = true;
+        s->dispatch.claims_more = true;
         hl_pg_notify_work(s);
         if (a->terms.start_timeout_ms > 0)
             hl_pg_expire_note(s, a->terms.start_timeout_ms);
@@ -270,10 +270,10 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
         hl_pg_watch_end(s, &finish_of(op)->run_id);
     if (hl_pg_run_map_end(&s->runs, &finish_of(op)->run_id, finish_of(op)->epoch))
         hl_pg_bodies_drop(s, &finish_of(op)->run_id);
-    s->leases_more = true;
+    s->dispatch.leases_more = true;
     if (hl_barred_first(
             atomic_load(&s->base.quotas))) /* it may leave room for another of its account */
-        s->claims_more = true;
+        s->dispatch.claims_more = true;
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
 }
@@ -328,7 +328,7 @@ static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (hl_pg_run_map_end(&s->runs, &claimed_of(op)->run_id, claimed_of(op)->epoch))
         hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
-    s->claims_more = s->leases_more = true;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_notify_all(s); /* its app takes no calls: others' may */
 }
 
@@ -370,7 +370,7 @@ static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
     if (op->rc == HL_OK && !hl_pg_push_cancel(s, &ref->run_id, &ref->order))
         s->outbox.has_missed = true;
     hl_pg_watch_hurry(s); /* a queued one has ended */
-    s->leases_more = true;
+    s->dispatch.leases_more = true;
     if (op->rc == HL_OK)
         hl_pg_notify_all(s);
 }

@@ -57,14 +57,14 @@ static enum hl_err post(struct hl_store *store, struct hl_store_msg *m)
 static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
 {
     bool is_worker = credit->m.msg.type == HL_STORE_CREDIT;
-    struct hl_credit_book *book = is_worker ? &s->workers : &s->senders;
+    struct hl_credit_book *book = is_worker ? &s->dispatch.workers : &s->dispatch.senders;
     if (!is_worker && credit->n == 0)
         hl_credit_withdraw(book, credit->m.reply_to);
     hl_credit_add(book, credit);
     if (!hl_pg_link_is_up(&s->writer) || hl_pg_recall_waits(s))
-        hl_credit_return_unused(&s->workers);
-    else if (is_worker && !s->is_claiming && !s->claims_more)
-        hl_credit_return_unused(&s->workers);
+        hl_credit_return_unused(&s->dispatch.workers);
+    else if (is_worker && !s->dispatch.is_claiming && !s->dispatch.claims_more)
+        hl_credit_return_unused(&s->dispatch.workers);
 }
 
 static void on_message(void *self, struct hl_msg *msg)
@@ -72,7 +72,7 @@ static void on_message(void *self, struct hl_msg *msg)
     struct hl_pg_store *s = self;
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
     if (hl_store_message_ends_credit(m))
-        hl_credit_withdraw(&s->senders, m->reply_to);
+        hl_credit_withdraw(&s->dispatch.senders, m->reply_to);
     if (hl_store_message_is_credit(m)) {
         take_credit(s, (struct hl_credit *)m);
     } else if (msg->type == HL_STORE_WITHDRAW) {
@@ -131,7 +131,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_queue_refuse_all(s);
     hl_pg_answer_refuse_all(s);
     hl_pg_watch_refuse_all(s);
-    hl_credit_return_unused(&s->workers);
+    hl_credit_return_unused(&s->dispatch.workers);
     hl_pg_upkeep_close(s);
     hl_uv_mailbox_close(&s->mail);
     uv_close((uv_handle_t *)&s->turn, NULL);
@@ -149,7 +149,7 @@ static bool is_over(struct hl_pg_store *s)
         return true;
     if (!hl_pg_is_joined(s) && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
         return true;
-    bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->n_transfers > 0;
+    bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->bodies.n_transfers > 0;
     bool is_patient = hl_clock_mono_ms() - s->stopping_ms <= JOIN_WAIT_MS;
     if (!hl_pg_is_joined(s) || is_asking || !hl_pg_flush_is_idle(s, is_patient))
         return false;
@@ -230,7 +230,7 @@ static void on_writer(void *self, bool is_up)
     if (is_up)
         hl_pg_hurry(s);
     else
-        hl_credit_return_unused(&s->workers);
+        hl_credit_return_unused(&s->dispatch.workers);
 }
 
 static void on_reader(void *self, bool is_up)
@@ -322,8 +322,8 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
     hl_pg_run_map_fini(&s->runs);
-    hl_credit_book_fini(&s->workers);
-    hl_credit_book_fini(&s->senders);
+    hl_credit_book_fini(&s->dispatch.workers);
+    hl_credit_book_fini(&s->dispatch.senders);
     hl_sealer_fini(&s->sealer);
     hl_shared_keys_wipe(&s->keys);
     sem_destroy(&s->opening.decided);
@@ -363,13 +363,13 @@ static void init(struct hl_pg_store *s)
     hl_pg_columns_init(&s->columns);
     hl_id_map_init(&s->busy);
     hl_pg_run_map_init(&s->runs);
-    hl_credit_book_init(&s->workers);
-    hl_credit_book_init(&s->senders);
+    hl_credit_book_init(&s->dispatch.workers);
+    hl_credit_book_init(&s->dispatch.senders);
     hl_id_source_init(&s->ids);
-    s->lane_at = INT64_MIN;
-    s->wake_ms = s->queue_due_ms = UINT64_MAX;
-    s->poll_wait_ms = 250;
-    s->claims_more = s->leases_more = true;
+    s->dispatch.lane_at = INT64_MIN;
+    s->dispatch.wake_ms = s->queue_due_ms = UINT64_MAX;
+    s->dispatch.poll_wait_ms = 250;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_bodies_init(s);
     sem_init(&s->opening.decided, 0, 0);
     s->base = (struct hl_store){.vt = &vt,

@@ -231,5 +231,5 @@ void hl_pg_queue_refuse_all(struct hl_pg_store *s)
 
 bool hl_pg_queue_is_empty(const struct hl_pg_store *s)
 {
-    return hl_list_is_empty(&s->queue) && s->n_puts == 0;
+    return hl_list_is_empty(&s->queue) && s->bodies.n_puts == 0;
 }

@@ -49,7 +49,8 @@ void hl_pg_recall_begin(struct hl_pg_store *s, int64_t now_ms)
     r->until_ms = hl_clock_mono_ms() + s->settings.ttl_ms;
     r->calm_ms = 0;
     hl_counter_add(&s->gauges.turns, 1);
-    hl_credit_return_unused(&s->workers); /* slots of the app, which are of no use meanwhile */
+    hl_credit_return_unused(
+        &s->dispatch.workers); /* slots of the app, which are of no use meanwhile */
 }
 
 static void add_settled(struct hl_pg_store *s, struct hl_pg_transaction *e)
@@ -299,7 +300,7 @@ void hl_pg_recall_tell(struct hl_pg_store *s, void (*then)(struct hl_pg_store *s
 static void open_up(struct hl_pg_store *s, uint64_t unheard)
 {
     move(&s->recall, HL_PG_KNOWN);
-    s->claims_more = s->leases_more = true;
+    s->dispatch.claims_more = s->dispatch.leases_more = true;
     if (unheard == 0)
         return;
     HL_LOG(WARN,

@@ -219,6 +219,30 @@ struct hl_pg_gauging {
     struct hl_pg_snapshot_age snapshots;
 };
 
+/* Long bodies on their way between the database and files (bodies.c). */
+struct hl_pg_bodies {
+    struct hl_list transfers;
+    size_t n_transfers, n_puts;
+    uint64_t chunk_ms;      /* CLOCK_MONOTONIC: the last part of a body that came through */
+    struct hl_id_map files; /* owner → its file in the scratch directory */
+    struct hl_list views;   /* those that go by themselves, the first to go first */
+};
+
+/* What is asked for and handed out (dispatch.c, handout.c). */
+struct hl_pg_dispatch {
+    struct hl_credit_book workers, senders;
+    /* The last claim brought as many as it asked for, or something was accepted; the same of leases. */
+    bool claims_more, leases_more;
+    bool is_claiming, is_leasing; /* with a flush that is under way */
+    struct hl_msg *withdrawals;   /* to be answered when no claim is under way */
+    struct hl_priority_rule rule; /* of claims for which no class is wished */
+    int64_t turns[HL_PRIORITIES]; /* of each class, the highest that was claimed here */
+    int64_t lane_at;              /* the last lane that was leased from */
+    uint64_t wake_ms;             /* CLOCK_MONOTONIC: deliveries that were put off are due */
+    /* When others' work is looked for next (CLOCK_MONOTONIC), and how long after that. */
+    uint64_t poll_ms, poll_wait_ms;
+};
+
 /* What goes in time, and partitions for what comes (upkeep.c). */
 struct hl_pg_upkeep {
     struct hl_pg_job *job; /* NULL: nothing is under way */
@@ -274,11 +298,7 @@ struct hl_pg_store {
     struct hl_pg_upkeep upkeep;
 
     struct hl_data_dir scratch;
-    struct hl_list transfers; /* bodies on their way between the database and files */
-    size_t n_transfers, n_puts;
-    uint64_t chunk_ms;      /* CLOCK_MONOTONIC: the last part of a body that came through */
-    struct hl_id_map files; /* owner → its file in the scratch directory */
-    struct hl_list views;   /* those that go by themselves, the first to go first */
+    struct hl_pg_bodies bodies;
 
     struct hl_list questions; /* that wait for the reader's connection */
     size_t n_asking;          /* questions that are not answered */
@@ -292,22 +312,11 @@ struct hl_pg_store {
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
 
-    struct hl_credit_book workers, senders;
+    struct hl_pg_dispatch dispatch;
     struct hl_pg_run_map runs;
     struct hl_pg_places places;
     uint32_t all_places; /* HOOKLINE_WEBHOOK_CONCURRENCY */
     struct hl_pg_full_destinations full_destinations;
-    int64_t lane_at;  /* the last lane that was leased from */
-    uint64_t wake_ms; /* CLOCK_MONOTONIC: deliveries that were put off are due */
-    bool
-        claims_more; /* the last claim brought as many as it asked for, or something was accepted */
-    bool leases_more;
-    struct hl_msg *withdrawals;   /* to be answered when no claim is under way */
-    bool is_claiming, is_leasing; /* with a flush that is under way */
-    struct hl_priority_rule rule; /* of claims for which no class is wished */
-    int64_t turns[HL_PRIORITIES]; /* of each class, the highest that was claimed here */
-    uint64_t poll_ms,
-        poll_wait_ms; /* when others' work is looked for next, and how long after that */
 
     /* It asks and has no row among the replicas: it claims, leases and buries nothing. */
     bool is_guest;
