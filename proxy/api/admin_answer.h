@@ -8,7 +8,7 @@
 #include "api/rest_call.h"
 #include "auth/seat.h"
 #include "base/buf.h"
-#include "worker/last_event.h"
+#include "worker/follow.h"
 
 struct hl_admin_connection;
 struct hl_admin_responder;

@@ -8,7 +8,7 @@
 #include "api/rest.h"
 #include "body/follower.h"
 #include "http/problem.h"
-#include "worker/follow_answer.h"
+#include "worker/follow.h"
 
 /* Both say false where the connection closes: it abandons its answer then. */
 static bool write_head(

@@ -13,7 +13,7 @@
 #include "body/follow_desk.h"
 #include "config/config.h"
 #include "run/service.h"
-#include "worker/follow_guard.h"
+#include "worker/follow.h"
 #include "worker/worker.h"
 
 struct hl_rest {

@@ -1,8 +1,6 @@
 /* call.c - from a parsed head to a run or an answer: carries out what the plan says.
  * Owns: nothing that outlives a call of it. Thread: the worker's.
  * Not here: the decisions (route/plan.c), reading and writing the connection (client.c). */
-#include "worker/call.h"
-
 #include <mbedtls/sha256.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,17 +1,91 @@
 /* follow.c - see follow.h.
  * Owns: the follower of the call. Thread: the worker's.
- * Not here: what is read (body/follower.c), who may (api/rest_events.c). */
+ * Not here: what is read (body/follower.c), who may (api/rest_events.c); the admin listener's callers
+ * (api/admin_follow.c). */
 #include "worker/follow.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "auth/auth.h"
+#include "body/follow_desk.h"
 #include "body/follower.h"
 #include "caller/access.h"
 #include "caller/client.h"
 #include "caller/taker.h"
+#include "http/field.h"
+#include "http/head.h"
 #include "http/problem.h"
-#include "worker/follow_answer.h"
 #include "worker/worker.h"
+
+/* ---- what all who follow need. Any thread ---- */
+
+void hl_last_event_read(struct hl_last_event *out, const struct hl_head *head)
+{
+    out->is_bad = false;
+    out->n = 0;
+    for (size_t i = 0; i < head->field_count; i++) {
+        const struct hl_field *field = &head->fields[i];
+        if (!hl_str_eq_nocase(field->name, HL_STR("last-event-id")) || field->value.n == 0)
+            continue;
+        if (out->n > 0 || field->value.n > sizeof(out->text)) {
+            out->is_bad = true;
+            return;
+        }
+        memcpy(out->text, field->value.p, field->value.n);
+        out->n = (uint16_t)field->value.n;
+    }
+}
+
+static const enum hl_refusal_cause causes[] = {
+    [HL_FOLLOW_BAD_ID] = HL_REFUSAL_EVENTS_ID,
+    [HL_FOLLOW_NO_STREAM] = HL_REFUSAL_EVENTS_NO_STREAM,
+    [HL_FOLLOW_GONE] = HL_REFUSAL_EVENTS_GONE,
+    [HL_FOLLOW_FAILED] = HL_REFUSAL_REST_STORE_FAILING,
+};
+
+void hl_follow_answer_init(struct hl_answer *answer, enum hl_follow_answer what,
+    enum hl_run_state state, char fields[HL_FOLLOW_FIELDS])
+{
+    bool is_stream = what == HL_FOLLOW_OK;
+    *answer = (struct hl_answer){.extra_fields = fields};
+    fields[0] = '\0';
+    if (what > HL_FOLLOW_NOTHING) {
+        answer->refusal = hl_refusal(causes[what]);
+        return;
+    }
+    snprintf(fields, HL_FOLLOW_FIELDS, "X-Run-State: %s\r\n%s", hl_run_state_text(state),
+        is_stream ? "X-Accel-Buffering: no\r\n" : "");
+    answer->status = is_stream ? 200 : 204;
+    answer->content_type = HL_STR("text/event-stream; charset=utf-8");
+    answer->cache_control = is_stream ? "no-cache" : NULL;
+    answer->is_stream = is_stream;
+}
+
+/* ---- only as long as the token is good ---- */
+
+static bool admits(void *keeper, const struct hl_id *account, uint64_t key)
+{
+    return hl_auth_admits(keeper, account, key);
+}
+
+void hl_follow_guard(struct hl_follow_desk *desk, struct hl_auth *auth)
+{
+    if (!auth)
+        return;
+    desk->admits = admits;
+    desk->keeper = auth;
+    hl_auth_add_bell(auth, &desk->look);
+}
+
+void hl_follow_unguard(struct hl_follow_desk *desk)
+{
+    if (desk->keeper)
+        hl_auth_remove_bell(desk->keeper, &desk->look);
+}
+
+/* ---- one caller ---- */
 
 struct caller_follow {
     struct hl_client *client;

@@ -9,7 +9,7 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "route/plan.h"
-#include "worker/last_event.h"
+#include "worker/follow.h"
 #include "worker/reply.h"
 
 #define HL_INQUIRY_BODY_MAX (64 * 1024) /* more: 413 */

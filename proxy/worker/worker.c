@@ -27,8 +27,7 @@
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/notice.h"
-#include "worker/call.h"
-#include "worker/follow_guard.h"
+#include "worker/follow.h"
 #include "worker/inquiry.h"
 
 static void on_message(void *self, struct hl_msg *msg);

@@ -70,6 +70,9 @@ static inline struct hl_worker *hl_worker_of(struct hl_callers *callers)
     return HL_CONTAINER_OF(callers, struct hl_worker, callers);
 }
 
+/* call.c, the callers' on_head: starts a run or answers. */
+size_t hl_call_begin(struct hl_client *c, struct hl_str rest);
+
 /* Binds its sockets on the calling thread. On failure `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_worker_new(
     struct hl_worker **out, struct hl_service *service, uint32_t index, char *why, size_t why_len);
