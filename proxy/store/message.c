@@ -46,6 +46,7 @@ static const struct hl_column claimed_columns[] = {
     HL_COLUMN(struct hl_claimed, created_ms, INT),
     HL_COLUMN(struct hl_claimed, terms.timeout_ms, INT),
     HL_COLUMN(struct hl_claimed, terms.max_attempts, INT),
+    HL_TERMS_COLUMNS(struct hl_claimed),
     HL_COLUMN(struct hl_claimed, project, TEXT),
     HL_COLUMN(struct hl_claimed, app, TEXT),
     HL_COLUMN_SECRET(struct hl_claimed, head, BYTES),

@@ -163,12 +163,15 @@ void hl_outcome_cancel(struct hl_outcome *outcome);
 
 /* --- rows: what lists and questions answer ---------------------------------------------------- */
 
-/* What a run's row keeps as it was accepted: by both databases in `run`. A member of the terms that is to be kept is
- * added here, and to both schemas. */
+/* What is kept of a run's terms, by both databases in `run`: its worker and its row have it. A member that is added
+ * here, and to both schemas, is stored, read, handed out and moved. */
+#define HL_TERMS_COLUMNS(record) HL_COLUMN(record, terms.priority, INT)
+
+/* What a run's row keeps as it was accepted, likewise. */
 #define HL_RUN_COLUMNS(record)                                                                     \
     HL_COLUMN(record, created_ms, INT), HL_COLUMN(record, method, RAW),                            \
-        HL_COLUMN(record, path, RAW), HL_COLUMN(record, terms.priority, INT),                      \
-        HL_COLUMN(record, identity, RAW), HL_COLUMN_OR_NULL(record, rerun_of, ID)
+        HL_COLUMN(record, path, RAW), HL_COLUMN(record, identity, RAW),                            \
+        HL_COLUMN_OR_NULL(record, rerun_of, ID), HL_TERMS_COLUMNS(record)
 
 /* Times that have not come are 0. */
 struct hl_run_row {

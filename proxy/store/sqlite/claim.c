@@ -41,7 +41,6 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     claimed.start_by_ms = hl_sql_int(row);
     hl_sql_columns(row, &hl_claimed_columns, &claimed);
     hl_sql_body(row, &claimed.body, &bytes);
-    claimed.terms.priority = run->place.class;
     run->has_webhook = claimed.has_webhook;
     run->epoch = ++claimed.epoch;
     run->attempt = ++claimed.attempt;

@@ -170,7 +170,7 @@ taken AS (
     FROM next WHERE t.run_id = next.run_id
     RETURNING t.run_id, t.epoch, t.attempt, t.class, t.turn, t.subject, t.timeout_ms, t.max_attempts)
 SELECT x.run_id, r.run_id IS NOT NULL, r.attempt_log, x.epoch, x.attempt, r.has_webhook, r.created_ms,
-    x.timeout_ms, x.max_attempts, r.project, r.app, r.head, {request}, x.class, x.turn, x.subject
+    x.timeout_ms, x.max_attempts, {terms_columns_of(r)}, r.project, r.app, r.head, {request}, x.class, x.turn, x.subject
 FROM taken x LEFT JOIN :schema.run r ON r.run_id = x.run_id
 ORDER BY x.class, x.turn, x.run_id;
 
