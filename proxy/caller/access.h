@@ -1,21 +1,53 @@
 /* access.h - what each request of a caller came to: counted once, at its end, and with
  * HOOKLINE_ACCESS_LOG a line of the log.
- * Thread: the worker's. */
+ * Thread: the worker's, but for the line. */
 #ifndef HL_CALLER_ACCESS_H
 #define HL_CALLER_ACCESS_H
 
+#include "auth/claims.h"
 #include "base/clock.h"
-#include "caller/access_line.h"
+#include "base/id.h"
 #include "caller/callers.h"
 #include "caller/client.h"
 #include "caller/metrics.h"
 #include "config/config.h"
+#include "net/address.h"
 
 struct hl_head;
-struct hl_id;
-struct hl_str;
-
 struct hl_principal;
+
+/* ---- a line of the log, from its call's head to its end. Any thread ---- */
+
+#define HL_ACCESS_METHOD 32   /* bytes of it; known methods are shorter */
+#define HL_ACCESS_PATH   4096 /* a log line has no room for more */
+
+struct hl_access_line {
+    char client[HL_IP_TEXT];
+    char method[HL_ACCESS_METHOD + 1];
+    char subject[HL_SUBJECT_MAX + 1]; /* empty: nobody was asked, or the token is not good */
+    struct hl_id run_id;
+    uint64_t bytes; /* of the response's body that were written for the caller */
+    size_t path_n;
+    char path[];
+};
+
+/* `head` NULL: there is none that could be read. Copies; NULL when out of memory. free() it. */
+struct hl_access_line *hl_access_line_new(
+    const char *peer, const struct hl_head *head, const struct hl_cidr_list *trusted);
+
+/* What only the end tells. */
+struct hl_access_outcome {
+    uint16_t status; /* 0: none was sent */
+    const char *mode;
+    const char *end; /* NULL: the response was whole */
+    uint64_t us;
+    uint64_t unsent; /* of `bytes`, what the caller's socket never took */
+};
+/* Whatever HOOKLINE_LOG_LEVEL is. */
+void hl_access_line_write(
+    const struct hl_access_line *line, const struct hl_access_outcome *outcome);
+
+/* ---- a request ---- */
 
 enum hl_access_end {
     HL_ACCESS_WHOLE, /* the caller was given a whole response, or an answer of ours */

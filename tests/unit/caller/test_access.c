@@ -1,5 +1,5 @@
-/* test_access_line.c - a line of the access log: who called, what for, and how it ended. */
-#include "caller/access_line.h"
+/* test_access.c - a line of the access log: who called, what for, and how it ended. */
+#include "caller/access.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
