@@ -28,11 +28,6 @@ static void refuse_rest(void *owner, const struct hl_refusal *why)
     hl_client_refuse(owner, why);
 }
 
-static void drop_event(void *owner)
-{
-    (void)owner;
-}
-
 static bool has_no_other(void *owner)
 {
     (void)owner;
@@ -43,8 +38,8 @@ static const struct hl_taker nobody = {.is_blocked = hl_taker_never_blocks,
     .body = hl_taker_drops,
     .body_end = hl_taker_drops,
     .failed = refuse_rest,
-    .caller_gone = drop_event,
-    .drained = drop_event,
+    .caller_gone = hl_taker_ignores,
+    .drained = hl_taker_ignores,
     .needs_caller = has_no_other};
 
 void hl_client_detach(struct hl_client *c)
@@ -471,27 +466,12 @@ void hl_client_call_done(struct hl_client *c, bool is_whole)
     }
 }
 
-/* A failure that the operator is to hear of: not the caller's fault, as 501 and 505 are. */
-static bool is_trouble(const struct hl_client *c, const struct hl_answer *answer)
-{
-    uint16_t status = hl_answer_status(answer);
-    return !c->taker->tells_failures && answer->refusal &&
-           (status == 429 || (status >= 500 && status != 501 && status != 505));
-}
-
-static void note_trouble(struct hl_client *c, const struct hl_answer *answer)
-{
-    struct hl_trouble_case refused = {
-        .what = "a call was refused", .run_id = answer->run_id, .why = answer->refusal};
-    hl_trouble_note(c->callers->trouble, &refused);
-}
-
 void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mode mode)
 {
     char text[ANSWER_MAX];
     c->state = HL_CLIENT_CALL;
-    if (is_trouble(c, answer))
-        note_trouble(c, answer);
+    if (!c->taker->tells_failures)
+        hl_trouble_note_answer(c->callers->trouble, answer);
     answer->closes = answer->closes || hl_client_closes_after(c);
     c->must_close = answer->closes;
     answer->caller_minor = c->minor;

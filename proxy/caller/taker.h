@@ -38,6 +38,11 @@ static inline bool hl_taker_never_blocks(void *owner)
     return false;
 }
 
+static inline void hl_taker_ignores(void *owner)
+{
+    (void)owner;
+}
+
 static inline void hl_taker_drops(void *owner, struct hl_str bytes)
 {
     (void)owner;

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/log.h"
+#include "http/problem.h"
 #include "http/refusal.h"
 
 #define SECOND_MS 1000
@@ -88,4 +89,20 @@ void hl_trouble_note(struct hl_trouble *trouble, const struct hl_trouble_case *o
     fields[n++] = HL_LOG_TEXT("detail", one->why->detail);
     fields[n] = (struct hl_log_field){.name = NULL};
     hl_log_write(HL_LOG_WARN, one->what, fields);
+}
+
+/* Not the caller's fault, as 501 and 505 are. */
+static bool is_trouble(const struct hl_answer *answer)
+{
+    uint16_t status = hl_answer_status(answer);
+    return answer->refusal && (status == 429 || (status >= 500 && status != 501 && status != 505));
+}
+
+void hl_trouble_note_answer(struct hl_trouble *trouble, const struct hl_answer *answer)
+{
+    if (!is_trouble(answer))
+        return;
+    struct hl_trouble_case refused = {
+        .what = "a call was refused", .run_id = answer->run_id, .why = answer->refusal};
+    hl_trouble_note(trouble, &refused);
 }

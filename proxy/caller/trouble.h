@@ -5,6 +5,8 @@
 
 #include "loop/wheel.h"
 
+struct hl_answer;
+
 #define HL_TROUBLE_KINDS  8   /* in one second; of what is beyond only the number is said */
 #define HL_TROUBLE_DETAIL 256 /* bytes of it that tell kinds apart */
 
@@ -36,5 +38,7 @@ struct hl_trouble_case {
     const char *reason;           /* NULL: none */
 };
 void hl_trouble_note(struct hl_trouble *trouble, const struct hl_trouble_case *one);
+/* An answer of ours, if it is a failure that the operator is to hear of. */
+void hl_trouble_note_answer(struct hl_trouble *trouble, const struct hl_answer *answer);
 
 #endif

@@ -175,11 +175,6 @@ static void on_caller_gone(void *owner)
     leave(run);
 }
 
-static void on_drained(void *owner)
-{
-    (void)owner; /* nothing is written before the one answer */
-}
-
 static bool needs_caller(void *owner)
 {
     (void)owner;
@@ -191,7 +186,7 @@ const struct hl_taker hl_acceptance_taker = {.is_blocked = is_blocked,
     .body_end = on_body_end,
     .failed = on_failed,
     .caller_gone = on_caller_gone,
-    .drained = on_drained,
+    .drained = hl_taker_ignores,
     .needs_caller = needs_caller};
 
 /* ---- the store's answer ---- */
