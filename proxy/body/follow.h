@@ -3,6 +3,8 @@
 #ifndef HL_BODY_FOLLOW_H
 #define HL_BODY_FOLLOW_H
 
+#include <stdlib.h>
+
 #include "body/journals.h"
 #include "http/sse.h"
 #include "store/record.h"
@@ -22,7 +24,14 @@ struct hl_follow {
     char wanted[HL_EVENT_ID_MAX];
     struct hl_follow_place place;
 };
-void hl_follow_free(struct hl_follow *f); /* NULL-safe; gives the place back */
+
+/* Gives the place back. NULL-safe. */
+static inline void hl_follow_free(struct hl_follow *f)
+{
+    if (f)
+        hl_journals_leave(&f->place);
+    free(f);
+}
 
 enum hl_follow_answer {
     HL_FOLLOW_OK,        /* 200: bytes follow, and the end */

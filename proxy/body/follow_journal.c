@@ -1,15 +1,14 @@
-/* follow_journal.c - see follow_journal.h.
+/* follow_journal.c - a follower's steps through the journal of a run that is inside this process, or may come there.
  * Owns: the follower's tap, once it is at one. Thread: the desk's loop.
  * Promise: one step reads once, or says something once; whoever has all there is waits without cost.
- * Not here: reading the file (journal_reading.c), who wakes it (follow_desk.c), how a run that is nowhere in this
+ * Not here: reading the file (journals.c), who wakes it (follow_desk.c), how a run that is nowhere in this
  * process goes on (follow_store.c). */
-#include "body/follow_journal.h"
+#include "body/follower_parts.h"
 
 #include <stdio.h>
 
 #include "body/desk_tap.h"
 #include "body/follow_desk.h"
-#include "body/follower_parts.h"
 
 #define PROGRESS_MS   500
 #define PROGRESS_TEXT (HL_JOURNAL_PROGRESS + 64)

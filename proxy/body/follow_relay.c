@@ -1,11 +1,10 @@
-/* follow_relay.c - see follow_relay.h.
+/* follow_relay.c - a follower whose run another replica has: what that one writes goes out as it comes.
  * Owns: the follower's relay. Thread: the desk's loop.
  * Promise: one replica is asked once; if it fails before its first byte, the store is asked instead.
  * Not here: the connection to the other (relay.c). */
-#include "body/follow_relay.h"
+#include "body/follower_parts.h"
 
 #include "body/follow_desk.h"
-#include "body/follower_parts.h"
 #include "body/relay.h"
 #include "store/question.h"
 

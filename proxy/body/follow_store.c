@@ -1,14 +1,13 @@
-/* follow_store.c - see follow_store.h.
+/* follow_store.c - what the store's answers come to for a follower: a run that has ended, or one that is not inside
+ * this process.
  * Owns: nothing of its own. Thread: the desk's loop.
  * Promise: what the store kept of a stream goes out whole, or the follower is told why not.
  * Not here: asking (follow_query.c), the replica that has the run (follow_relay.c). */
-#include "body/follow_store.h"
+#include "body/follower_parts.h"
 
 #include <string.h>
 
 #include "body/desk_tap.h"
-#include "body/follow_relay.h"
-#include "body/follower_parts.h"
 #include "http/edit.h"
 #include "store/attempt_log.h"
 #include "store/question.h"

@@ -10,10 +10,8 @@
 #include "base/clock.h"
 #include "body/desk_tap.h"
 #include "body/follow_desk.h"
-#include "body/follow_journal.h"
-#include "body/follow_store.h"
 #include "body/follower_parts.h"
-#include "body/journal_reading.h"
+#include "body/journals.h"
 #include "body/relay.h"
 
 #define LOOK_MS 30000 /* between two looks at whether it may still follow */

@@ -9,6 +9,7 @@
 #include "body/follow_writer.h"
 
 struct hl_desk_tap;
+struct hl_get_run;
 struct hl_journal_reading;
 struct hl_relay;
 
@@ -38,5 +39,25 @@ struct hl_follower {
     struct hl_follow_cursor cursor;
     struct hl_follow_query query;
 };
+
+/* ---- its sources ---- */
+
+enum hl_follow_step {
+    HL_FOLLOW_STEP_MORE, /* there is another */
+    HL_FOLLOW_STEP_WAIT, /* until it is woken */
+    HL_FOLLOW_STEP_FILE, /* what is next has to be read from the journal's file */
+    HL_FOLLOW_STEP_GONE, /* the follower is gone, or has nothing more to do */
+};
+
+/* follow_journal.c: a step through the journal of a run that is inside this process, or may come there. */
+enum hl_follow_step hl_follow_journal_step(struct hl_follower *f);
+
+/* follow_store.c: what the store's answer comes to, of a run that has ended, or is not inside this process. `g` is
+ * borrowed. False: the follower is gone, or has nothing more to do. */
+bool hl_follow_store_take(struct hl_follower *f, const struct hl_get_run *g);
+
+/* follow_relay.c: the store has said which other replica has the run; what that one writes goes out as it comes.
+ * False: it goes by the store. */
+bool hl_follow_relay_begin(struct hl_follower *f, const struct hl_get_run *g);
 
 #endif

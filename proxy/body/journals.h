@@ -7,14 +7,15 @@
 #define HL_BODY_JOURNALS_H
 
 #include <pthread.h>
+#include <uv.h>
 
 #include "base/id_map.h"
 #include "base/list.h"
+#include "base/str.h"
 
 struct hl_journal;
 struct hl_journal_tap;
 struct hl_mailbox;
-struct hl_str;
 
 #define HL_FOLLOWERS_OF_RUN 100
 
@@ -82,5 +83,18 @@ HL_MUST_CHECK enum hl_follow_verdict hl_journals_enter(struct hl_journals *all,
     const struct hl_id *run_id, struct hl_str subject, struct hl_follow_place *place);
 void hl_journals_leave(struct hl_follow_place *place); /* twice is harmless */
 uint32_t hl_journals_followers(struct hl_journals *all);
+
+/* ---- one read of a journal's file, in libuv's pool: of what is in its memory no more. Thread: its loop ---- */
+
+struct hl_journal_reading;
+
+/* What came of it; not of a reading that was left. `piece` is valid within the call; not `is_read`: it could not be. */
+typedef void hl_journal_piece(void *owner, struct hl_journal *j, bool is_read, struct hl_str piece);
+
+/* What stands at `offset`; calls back after the return. The journal stays until then. NULL: it cannot be read now. */
+struct hl_journal_reading *hl_journal_reading_begin(uv_loop_t *loop, struct hl_journal *j,
+    uint64_t offset, hl_journal_piece *on_piece, void *owner);
+/* Its owner goes: it ends without a word. NULL-safe. */
+void hl_journal_reading_leave(struct hl_journal_reading *r);
 
 #endif

@@ -1,6 +1,6 @@
-/* test_event_seek.c - where a follower begins that names the event it had last. */
+/* test_follow_cursor.c - where a follower begins that names the event it had last. */
 #include "base/compiler.h"
-#include "body/event_seek.h"
+#include "body/follow_cursor.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
