@@ -15,7 +15,7 @@ function embed(sql, bound = '') {
     writeFileSync(file, sql);
     writeFileSync(source, bound);
     const result = spawnSync('cmake', [`-DOUT=${out}`, '-DINCLUDE=out.h', '-DDIALECT=postgres', '-DNAME=hl_try', '-DSTATEMENT=HL_TRY',
-        '-DPARAM=HL_P', `-DFILES=${file}`, '-DPARTS=', '-DROOT=proxy', '-DHEADERS=store/record.h', `-DSOURCES=${source}`,
+        '-DPARAM=HL_P', `-DFILES=${file}`, '-DPARTS=', '-DROOT=proxy', '-DHEADERS=store/record.h', '-DTABLES=store/record.h;store/record.c', `-DSOURCES=${source}`,
         '-P', 'proxy/store/embed_sql.cmake'], { encoding: 'utf8' });
     return result.status === 0 ? { text: readFileSync(`${out}.c`, 'utf8'), plain: readFileSync(join(out, 'run.sql'), 'utf8') }
         : { error: result.stderr };
@@ -58,6 +58,13 @@ for (const part of ['"SELECT \':text 2\', \'{0,1}\'::text[], x::bigint FROM ~.ru
     check(`C has ${part}`, made.text?.includes(part), made.text ?? made.error);
 for (const part of ['-- It\'s a comment', 'FROM :schema.run', 'app = :app::text AND \'?\' <> \'\' AND state >= 2 AND', '<> \'hookline.x;\';'])
     check(`psql reads ${part}`, made.plain?.includes(part), made.plain ?? made.error);
+
+// Tables of columns, and lists of rows in a header: their parameters are bound by where they stand.
+const listed = embed('-- name: A\nINSERT INTO t ({outcome_columns})\nSELECT {run_columns_of(r)} FROM unnest({terms_arrays}, {account_arrays});\n');
+for (const part of ['INSERT INTO t (finished_ms, reason, http_status, content_type, content_encoding, encoding, escaped_size)',
+    'SELECT r.created_ms, r.method, r.path, r.identity, r.rerun_of, r.priority FROM', 'unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[]',
+    '{HL_P_PRIORITY, HL_P_PROJECT, HL_P_NAME, HL_P_ROLE,'])
+    check(`a table makes ${part}`, listed.text?.includes(part), listed.text ?? listed.error);
 
 rmSync(directory, { recursive: true });
 console.log(faults ? `embed_sql: ${faults} faults` : 'embed_sql: no faults');
