@@ -83,3 +83,9 @@ void hl_ledger_record_again(struct hl_ledger *l, struct hl_parcel *p)
 {
     post(l, p, &p->outcome.m, HL_STORE_OUTCOME);
 }
+
+bool hl_ledger_is_passing(enum hl_err err)
+{
+    return err != HL_OK && err != HL_ERR_STALE && err != HL_ERR_NOT_FOUND &&
+           err != HL_ERR_UNAVAILABLE;
+}

@@ -3,6 +3,7 @@
 #ifndef HL_WEBHOOK_LEDGER_H
 #define HL_WEBHOOK_LEDGER_H
 
+#include "base/err.h"
 #include "store/record.h"
 
 struct hl_mailbox;
@@ -33,5 +34,8 @@ void hl_ledger_record(struct hl_ledger *l, struct hl_parcel *p, enum hl_attempt_
     uint16_t http_status, const char *error);
 /* The outcome that the store could not keep, once more. */
 void hl_ledger_record_again(struct hl_ledger *l, struct hl_parcel *p);
+
+/* Nothing came of a request, but it may later: a full disk, a failing one. */
+bool hl_ledger_is_passing(enum hl_err err);
 
 #endif

@@ -12,9 +12,9 @@
  * for a retry holds neither a body nor a place; an attempt after the first is sent only after the store
  * has it on disk; an outcome that the store cannot keep is offered again until it can; nothing that was
  * leased is forgotten.
- * Not here: fairness between destinations (the store leases round-robin), the states' lists
- * (docket.c), how an attempt is made (courier.c, parcel.c, transfer.c), what it came to (verdict.c,
- * retry.c), the messages to the store (ledger.c). */
+ * Not here: fairness between destinations (the store leases round-robin), whose turn it is to be tried
+ * again (shares.c), the states' lists (docket.c), how an attempt is made (courier.c, parcel.c,
+ * transfer.c), what it came to (verdict.c, retry.c), the messages to the store (ledger.c). */
 #include "webhook/sender.h"
 
 #include <stdio.h>
@@ -23,7 +23,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
-#include "base/random.h"
 #include "config/config.h"
 #include "loop/thread.h"
 #include "store/store.h"
@@ -32,7 +31,6 @@
 #include "webhook/health.h"
 #include "webhook/ledger.h"
 #include "webhook/recollection.h"
-#include "webhook/retry.h"
 #include "webhook/shares.h"
 #include "webhook/transfer_result.h"
 #include "webhook/verdict.h"
@@ -93,6 +91,9 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     hl_docket_init(&s->docket, &s->gauges);
     hl_healths_init(&s->healths);
     hl_shares_init(&s->shares, config->webhook_per_host, &s->healths);
+    s->shares.places = config->webhook_concurrency;
+    s->shares.docket = &s->docket;
+    s->shares.courier = &s->courier;
     enum hl_err err =
         hl_courier_init(&s->courier, config, &s->docket, hl_store_data_dir(store), why, why_len);
     s->courier.on_end = on_attempt_end;
@@ -167,60 +168,6 @@ static uint64_t wait_ms(const struct hl_sender *s)
     return wait < IDLE_MS ? wait : IDLE_MS;
 }
 
-/* Those for retries that nobody has or was promised. */
-static uint32_t free_for_retries(const struct hl_sender *s)
-{
-    uint32_t all = s->config->webhook_concurrency, taken = s->docket.placed_retries;
-    taken = taken > s->shares.inside ? taken : s->shares.inside;
-    return taken < all ? all - taken : 0;
-}
-
-static bool is_failing(const struct hl_sender *s, const struct hl_parcel *p)
-{
-    return s->healths.failing > 0 &&
-           hl_healths_find(&s->healths, p->lane).health == HL_LANE_FAILING;
-}
-
-static void give_turn_up(struct hl_sender *s, struct hl_parcel *p)
-{
-    if (!p->has_turn)
-        return;
-    p->has_turn = false;
-    hl_shares_leave(&s->shares, p->lane);
-}
-
-/* One that kept its place at its destination needs no turn while that does not fail. Where it has begun to, the
- * turns that others have are void but for the last. */
-static bool needs_turn(const struct hl_sender *s, const struct hl_parcel *p)
-{
-    if (!is_failing(s, p))
-        return p->outcome.is_parked && !p->has_turn;
-    return !p->has_turn || hl_shares_inside(&s->shares, p->lane) > 1;
-}
-
-/* Whether it may go on to its destination now; if not, it is in the line. */
-static bool has_turn(struct hl_sender *s, struct hl_parcel *p)
-{
-    if (!needs_turn(s, p))
-        return true;
-    give_turn_up(s, p);
-    p->has_turn = hl_shares_enter(&s->shares, p->lane, free_for_retries(s), &p->line);
-    if (p->has_turn)
-        return true;
-    hl_courier_cut(&s->courier, p); /* it may have a look-up's turn, which others wait for */
-    hl_docket_move(&s->docket, p, HL_PARCEL_QUEUED);
-    return false;
-}
-
-static void call_in(struct hl_sender *s)
-{
-    for (struct hl_list *line; (line = hl_shares_next(&s->shares, free_for_retries(s))) != NULL;) {
-        struct hl_parcel *p = HL_CONTAINER_OF(line, struct hl_parcel, line);
-        p->has_turn = true;
-        hl_docket_move(&s->docket, p, HL_PARCEL_DUE);
-    }
-}
-
 /* Its attempt is on disk, and is not begun before it has its turn. */
 static void line_up(struct hl_sender *s, struct hl_parcel *p)
 {
@@ -235,7 +182,7 @@ static void begin_leased(struct hl_sender *s)
         struct hl_parcel *p = hl_docket_adopt(&s->docket);
         if (!p)
             return;
-        if (is_failing(s, p))
+        if (hl_shares_is_failing(&s->shares, p))
             line_up(s, p);
         else
             hl_courier_begin(&s->courier, p, p->n);
@@ -251,7 +198,7 @@ static void begin_due(struct hl_sender *s)
         struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
         if (p->away > 0) {
             before = node;
-        } else if (has_turn(s, p)) {
+        } else if (hl_shares_take_turn(&s->shares, p)) {
             p->is_retry = true;
             hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
             hl_ledger_ask(&s->ledger, p);
@@ -262,7 +209,7 @@ static void begin_due(struct hl_sender *s)
 static void start_ready(struct hl_sender *s)
 {
     begin_leased(s);
-    call_in(s);
+    hl_shares_call_in(&s->shares);
     begin_due(s);
 }
 
@@ -304,20 +251,6 @@ static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_tran
     o->failing_since_ms = now.failing_since_ms;
 }
 
-/* How long until the next attempt. A long wait is the store's, and so is every one for a destination that
- * fails: the store gives out one of its deliveries at a time. */
-static uint64_t plan_next(
-    struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
-{
-    uint32_t random;
-    hl_random_fill(&random, sizeof random);
-    uint64_t delay_ms =
-        hl_retry_delay_ms(&s->config->schedule, p->n, result->retry_after_ms, random);
-    p->outcome.next_ms = hl_clock_steady_ms() + (int64_t)delay_ms;
-    p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS || p->outcome.health == HL_LANE_FAILING;
-    return delay_ms;
-}
-
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
@@ -330,7 +263,8 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     o->report = result->report;
     o->next_ms = 0;
     o->puts_off = false;
-    uint64_t delay_ms = verdict == HL_ATTEMPT_RETRY ? plan_next(s, p, result) : 0;
+    uint64_t delay_ms =
+        verdict == HL_ATTEMPT_RETRY ? hl_verdict_plan_next(&s->config->schedule, p, result) : 0;
     /* Where retries stand in line already, it keeps its place: new ones wait then, not retries. */
     o->parks = !o->puts_off && hl_clock_mono_us() - p->started_us < QUICK_US &&
                !hl_shares_has_line(&s->shares, p->lane);
@@ -339,7 +273,7 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     else
         hl_docket_move(&s->docket, p, HL_PARCEL_RECORDING);
     hl_parcel_strip(p);
-    give_turn_up(s, p);
+    hl_shares_give_up(&s->shares, p);
     hl_ledger_record(&s->ledger, p, verdict, result->http_status, result->error);
 }
 
@@ -414,13 +348,6 @@ static void take_messages(struct hl_sender *s)
     }
 }
 
-/* Nothing came of the request, but it may later: a full disk, a failing one. */
-static bool is_passing(enum hl_err err)
-{
-    return err != HL_OK && err != HL_ERR_STALE && err != HL_ERR_NOT_FOUND &&
-           err != HL_ERR_UNAVAILABLE;
-}
-
 static void abandon(struct hl_sender *s, struct hl_parcel *p);
 
 static void on_asked(struct hl_sender *s, struct hl_parcel *p)
@@ -432,17 +359,18 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p)
         hl_parcel_renew(p, p->ask.leased);
         p->is_unsent = false;
     } else {
-        give_turn_up(s, p);
+        hl_shares_give_up(&s->shares, p);
         hl_courier_cut(&s->courier, p);
     }
-    if (rc != HL_OK && !is_passing(rc)) {
+    if (rc != HL_OK && !hl_ledger_is_passing(rc)) {
         hl_docket_drop(&s->docket, p); /* the lease is gone */
     } else if (s->is_stopping) {
         p->n = rc == HL_OK ? p->ask.n : p->n;
         abandon(s, p);
     } else if (rc != HL_OK) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_WAITING, AGAIN_MS);
-    } else if (needs_turn(s, p)) { /* its destination has begun to fail meanwhile */
+    } else if (hl_shares_needs_turn(
+                   &s->shares, p)) { /* its destination has begun to fail meanwhile */
         p->n = p->ask.n;
         line_up(s, p);
     } else {
@@ -460,7 +388,8 @@ static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
     if (p->outcome.m.rc == HL_OK && p->outcome.verdict != HL_ATTEMPT_ABANDONED &&
         p->outcome.health == HL_LANE_FAILING)
         hl_healths_confirm(&s->healths, p->lane);
-    if (p->state == HL_PARCEL_RECORDING && is_passing(p->outcome.m.rc) && !s->is_stopping) {
+    if (p->state == HL_PARCEL_RECORDING && hl_ledger_is_passing(p->outcome.m.rc) &&
+        !s->is_stopping) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_UNRECORDED, AGAIN_MS);
         return;
     }

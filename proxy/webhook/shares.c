@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "store/lane.h"
+#include "webhook/courier.h"
+#include "webhook/docket.h"
 #include "webhook/health.h"
+#include "webhook/parcel.h"
 
 struct share {
     struct hl_list node; /* in `lines` iff somebody is in line */
@@ -152,4 +155,57 @@ bool hl_shares_has_line(const struct hl_shares *s, uint64_t lane)
 {
     const struct share *share = find(s, lane);
     return share && !hl_list_is_empty(&share->line);
+}
+
+/* ---- parcels ---- */
+
+/* Those for retries that nobody has or was promised. */
+static uint32_t free_places(const struct hl_shares *s)
+{
+    uint32_t taken = s->docket->placed_retries;
+    taken = taken > s->inside ? taken : s->inside;
+    return taken < s->places ? s->places - taken : 0;
+}
+
+bool hl_shares_is_failing(const struct hl_shares *s, const struct hl_parcel *p)
+{
+    return s->healths->failing > 0 &&
+           hl_healths_find(s->healths, p->lane).health == HL_LANE_FAILING;
+}
+
+void hl_shares_give_up(struct hl_shares *s, struct hl_parcel *p)
+{
+    if (!p->has_turn)
+        return;
+    p->has_turn = false;
+    hl_shares_leave(s, p->lane);
+}
+
+bool hl_shares_needs_turn(const struct hl_shares *s, const struct hl_parcel *p)
+{
+    if (!hl_shares_is_failing(s, p))
+        return p->outcome.is_parked && !p->has_turn;
+    return !p->has_turn || hl_shares_inside(s, p->lane) > 1;
+}
+
+bool hl_shares_take_turn(struct hl_shares *s, struct hl_parcel *p)
+{
+    if (!hl_shares_needs_turn(s, p))
+        return true;
+    hl_shares_give_up(s, p);
+    p->has_turn = hl_shares_enter(s, p->lane, free_places(s), &p->line);
+    if (p->has_turn)
+        return true;
+    hl_courier_cut(s->courier, p); /* it may have a look-up's turn, which others wait for */
+    hl_docket_move(s->docket, p, HL_PARCEL_QUEUED);
+    return false;
+}
+
+void hl_shares_call_in(struct hl_shares *s)
+{
+    for (struct hl_list *line; (line = hl_shares_next(s, free_places(s))) != NULL;) {
+        struct hl_parcel *p = HL_CONTAINER_OF(line, struct hl_parcel, line);
+        p->has_turn = true;
+        hl_docket_move(s->docket, p, HL_PARCEL_DUE);
+    }
 }

@@ -7,7 +7,10 @@
 #include "base/id_map.h"
 #include "base/list.h"
 
+struct hl_courier;
+struct hl_docket;
 struct hl_healths;
+struct hl_parcel;
 
 struct hl_shares {
     struct hl_id_map lanes; /* those that have somebody inside, or in line */
@@ -17,6 +20,11 @@ struct hl_shares {
     uint32_t unproven; /* of lanes that were not PROVEN when they entered */
     uint32_t per_lane; /* 0: as many as are free */
     const struct hl_healths *healths;
+
+    /* For parcels; set by the sender. */
+    uint32_t places; /* for retries, in all */
+    struct hl_docket *docket;
+    struct hl_courier *courier;
 };
 
 /* `healths` is borrowed. */
@@ -35,5 +43,19 @@ void hl_shares_note(struct hl_shares *s, uint64_t lane);
 /* How many of a lane are inside. */
 uint32_t hl_shares_inside(const struct hl_shares *s, uint64_t lane);
 bool hl_shares_has_line(const struct hl_shares *s, uint64_t lane);
+
+/* ---- parcels ---- */
+
+/* Its destination fails. */
+bool hl_shares_is_failing(const struct hl_shares *s, const struct hl_parcel *p);
+/* One that kept its place at its destination needs no turn while that does not fail. Where it has begun to, the
+ * turns that others have are void but for the last. */
+bool hl_shares_needs_turn(const struct hl_shares *s, const struct hl_parcel *p);
+/* Whether it may go on to its destination now; if not, it is in the line, and QUEUED. */
+bool hl_shares_take_turn(struct hl_shares *s, struct hl_parcel *p);
+/* Harmless without one. */
+void hl_shares_give_up(struct hl_shares *s, struct hl_parcel *p);
+/* Those in line whose turn has come are DUE. */
+void hl_shares_call_in(struct hl_shares *s);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/random.h"
 #include "net/address.h"
 #include "store/destination.h"
 #include "store/lane.h"
@@ -92,4 +93,15 @@ void hl_verdict_log_failing(const char *to, int64_t since_ms, const char *error)
     hl_clock_format(since_ms, since);
     HL_LOG(WARN, "webhook destination is failing: it gets one attempt at a time",
         HL_LOG_TEXT("to", to), HL_LOG_TEXT("since", since), HL_LOG_TEXT("error", error));
+}
+
+uint64_t hl_verdict_plan_next(const struct hl_schedule *schedule, struct hl_parcel *p,
+    const struct hl_transfer_result *result)
+{
+    uint32_t random;
+    hl_random_fill(&random, sizeof random);
+    uint64_t delay_ms = hl_retry_delay_ms(schedule, p->n, result->retry_after_ms, random);
+    p->outcome.next_ms = hl_clock_steady_ms() + (int64_t)delay_ms;
+    p->outcome.puts_off = delay_ms > HL_RETRY_DELAY_MAX_MS || p->outcome.health == HL_LANE_FAILING;
+    return delay_ms;
 }

@@ -7,6 +7,7 @@
 
 struct hl_health;
 struct hl_parcel;
+struct hl_schedule;
 struct hl_sender_gauges;
 struct hl_transfer_result;
 struct hl_webhook_retry_on;
@@ -22,5 +23,10 @@ void hl_verdict_note_health(const struct hl_parcel *p, struct hl_health health, 
     const struct hl_transfer_result *result);
 /* The first of the two. */
 void hl_verdict_log_failing(const char *to, int64_t since_ms, const char *error);
+
+/* How long until the next attempt, of one that is tried again. A long wait is the store's, and so is every one for a
+ * destination that fails: the store gives out one of its deliveries at a time. */
+uint64_t hl_verdict_plan_next(const struct hl_schedule *schedule, struct hl_parcel *p,
+    const struct hl_transfer_result *result);
 
 #endif
