@@ -13,7 +13,7 @@
 #include "auth/auth.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "loop/signal.h"
+#include "loop/thread.h"
 #include "run/report.h"
 #include "store/claim.h"
 #include "store/store.h"

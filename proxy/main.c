@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "base/standard_fd.h"
+#include "base/file.h"
 #include "cli/command.h"
 #include "serve.h"
 

@@ -8,8 +8,6 @@
 #include "base/list.h"
 #include "http/message.h"
 #include "loop/wheel.h"
-#include "net/linger.h"
-#include "net/stall.h"
 #include "net/stream.h"
 
 struct hl_listener;

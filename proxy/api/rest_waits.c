@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "base/siphash.h"
 #include "base/str.h"
 #include "config/config.h"
 #include "loop/mailbox.h"

@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "config/choice.h"
 #include "config/config.h"
-#include "loop/signal.h"
+#include "loop/thread.h"
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
 

@@ -3,7 +3,6 @@
 #define HL_APP_UPSTREAM_H
 
 #include "base/list.h"
-#include "net/peer.h"
 #include "net/stream.h"
 
 /* A request that cannot be sent twice (a body, a method that is not idempotent) takes a kept

@@ -4,7 +4,7 @@
 #include <mbedtls/sha256.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 
 #define DIGEST_BYTES 8 /* of the issuer's: nobody can choose one that is another's */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/noted_alloc.h"
+#include "base/err.h"
 #include "http/json_text.h"
 
 static _Thread_local bool lacked_memory;

@@ -2,6 +2,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/compiler.h"
 
@@ -65,4 +66,24 @@ enum hl_err hl_err_from_errno(int err)
     default:
         return HL_ERR_IO;
     }
+}
+
+/* ---- memory for a library that goes on without what it had none for: jansson reads a string without the
+ * byte that did not fit. Each thread notes for itself that there was none ---- */
+
+static _Thread_local bool has_failed;
+
+void *hl_noted_malloc(size_t n)
+{
+    void *p = malloc(n);
+    if (!p && n > 0)
+        has_failed = true;
+    return p;
+}
+
+bool hl_noted_failure(void)
+{
+    bool is = has_failed;
+    has_failed = false;
+    return is;
 }

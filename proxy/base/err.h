@@ -3,6 +3,9 @@
 #ifndef HL_BASE_ERR_H
 #define HL_BASE_ERR_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #define HL_ERR_MAP(X)                                                                              \
     X(OK, "ok")                                                                                    \
     X(NOMEM, "out of memory")                                                                      \
@@ -36,5 +39,13 @@ const char *hl_err_text(enum hl_err err);
 
 /* Maps an errno value (positive). */
 enum hl_err hl_err_from_errno(int err);
+
+/* ---- memory for a library that goes on without what it had none for: jansson reads a string without the
+ * byte that did not fit. Each thread notes for itself that there was none ---- */
+
+/* malloc; what it cannot give is noted. */
+void *hl_noted_malloc(size_t n);
+/* Since the last time that this was asked on this thread. */
+bool hl_noted_failure(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* file.c - opens the files that an operator names. Any thread.
+/* file.c - opens the files that an operator names, and what stands for standard streams that are not there.
  * Promise: opening never waits, whatever is at the path. */
 #include "base/file.h"
 
@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* ---- files that an operator names ---- */
 
 enum hl_err hl_file_open(const char *path, int *fd)
 {
@@ -21,4 +23,20 @@ enum hl_err hl_file_open(const char *path, int *fd)
         *fd = -1;
     }
     return err;
+}
+
+/* ---- descriptors 0 to 2, which a program may be started without ---- */
+
+/* libuv aborts when it closes one of these numbers, the log would be written into a database, and a child's
+ * streams would be mixed up. Thread: main, before others. */
+bool hl_standard_fds_fill(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        /* The lowest number that is free: this one. Open for what nobody does with it. */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
 }

@@ -1,12 +1,23 @@
-/* file.h - opens the files that an operator names. */
+/* file.h - the files that an operator names, and the descriptors that a program may be started without. */
 #ifndef HL_BASE_FILE_H
 #define HL_BASE_FILE_H
+
+#include <stdbool.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
 
+/* ---- files that an operator names ---- */
+
 /* Opens a regular file, or a link to one, for reading; `*fd` is the caller's. NO_FILE: something
  * else is there, such as a pipe, which nobody may ever write to. On failure `*fd` is -1. */
 HL_MUST_CHECK enum hl_err hl_file_open(const char *path, int *fd);
+
+/* ---- descriptors 0 to 2, which a program may be started without ---- */
+
+/* The first thing in main: whatever is opened later, by libraries too, never gets one of these numbers.
+ * Where one was closed, reading and writing go on failing as they did (EBADF). False: errno says why
+ * that cannot be; the program must not go on. */
+bool hl_standard_fds_fill(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <endian.h>
 
 #include "base/assert.h"
-#include "base/hex.h"
+#include "base/base64.h"
 #include "base/random.h"
 #include "base/str.h"
 

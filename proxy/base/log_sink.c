@@ -1,6 +1,7 @@
 /* log_sink.c - where the log's lines go.
  * Owns: who takes them. Any thread.
  * Promise: a line is one write(2) where it is taken whole, so that lines of threads do not mix.
+ * Here too: the last words of a process one of whose own invariants is broken (assert.h).
  * Not here: what a line looks like (log.c), the thread that writes for all others
  * (loop/log_writer.c). */
 #include "base/log_sink.h"
@@ -9,8 +10,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "base/assert.h"
 
 static const struct hl_log_sink *_Atomic sink;
 
@@ -63,4 +69,12 @@ void hl_log_sink_put_last(const char *text, size_t n)
         return;
     ssize_t written = write(STDERR_FILENO, text, n);
     (void)written; /* as above */
+}
+
+void hl_assert_failed(const char *claim, const char *file, int line)
+{
+    char text[512]; /* written in one piece, and not at all where it would wait forever */
+    snprintf(text, sizeof(text), "hookline: bug: %s:%d: assertion failed: %s\n", file, line, claim);
+    hl_log_sink_put_last(text, strlen(text));
+    abort();
 }

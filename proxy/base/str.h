@@ -55,4 +55,12 @@ void hl_str_put_cut(char *out, size_t cap, struct hl_str s);
 /* An owned, NUL-terminated copy, or NULL when out of memory. free() it. */
 char *hl_str_dup(struct hl_str s);
 
+/* ---- how far apart two names are: for "did you mean" ---- */
+
+#define HL_DISTANCE_MAX 64
+
+/* In how many letters they differ (Levenshtein). Names that have more than HL_DISTANCE_MAX are compared
+ * by their beginning. */
+unsigned hl_distance(struct hl_str a, struct hl_str b);
+
 #endif

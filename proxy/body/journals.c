@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "base/siphash.h"
 #include "base/str.h"
 #include "body/journal.h"
 #include "store/lane.h"

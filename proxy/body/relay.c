@@ -10,8 +10,8 @@
 
 #include "app/exchange.h"
 #include "base/buf.h"
+#include "base/base64.h"
 #include "base/clock.h"
-#include "base/hex.h"
 #include "base/list.h"
 #include "body/relay_name.h"
 #include "http/url.h"

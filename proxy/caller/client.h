@@ -10,8 +10,6 @@
 #include "http/message.h"
 #include "loop/wheel.h"
 #include "net/address.h"
-#include "net/linger.h"
-#include "net/stall.h"
 #include "net/stream.h"
 
 struct hl_answer;

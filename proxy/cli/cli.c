@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #include "base/clock.h"
-#include "base/distance.h"
+#include "base/str.h"
 #include "cli/screen.h"
 #include "cli/synopsis.h"
 #include "config/value.h"

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/distance.h"
 #include "base/str.h"
 #include "cli/catalog.h"
 #include "cli/help.h"

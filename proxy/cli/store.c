@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "cli/cli.h"

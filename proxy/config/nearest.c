@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "base/compiler.h"
-#include "base/distance.h"
 #include "base/str.h"
 #include "config/option.h"
 

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
-#include "base/hex.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "config/config.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 #include "base/random.h"
 #include "dev/dev.h"
 #include "dev/port.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
-#include "base/hex.h"
 #include "base/id.h"
 
 #define TRACE_ID_AT 3 /* of a traceparent: behind "00-" */

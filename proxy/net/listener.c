@@ -2,7 +2,7 @@
  * Owns: the socket and its poll handle, the file of a unix socket, a connection until its owner takes
  * it. Thread: the loop's.
  * Promise: a loop that cannot accept (no room, memory or descriptor) waits, and tries again by itself.
- * Not here: what a connection is (its owner), descriptors that are held back (reserve.c).
+ * Not here: what a connection is, and whose may have a descriptor that is held back (its owner).
  *
  * Not uv_listen: where accept fails, it asks again in a loop of its own, for as long as it fails; and
  * out of descriptors it closes all who wait. */
@@ -11,13 +11,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <uv/unix.h>
 
 #include "base/log.h"
-#include "net/peer.h"
-#include "net/reserve.h"
 #include "net/stream.h"
 
 #define BACKLOG    1024 /* the kernel cuts it to net.core.somaxconn */
@@ -368,4 +369,37 @@ void hl_listener_close(struct hl_listener *l)
     close(l->fd);
     if (l->accepted >= 0)
         close(take_accepted(l));
+}
+
+/* ---- descriptors that are held back, by a soft limit of open files below the one that holds.
+ * Thread: any; one at a time raises the limit, for as long as an accept takes ---- */
+
+#define SHARE 8 /* at most one of so many that the process may have */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rlimit with_reserve, without;
+
+void hl_reserve_hold(unsigned most)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    with_reserve = without = limit;
+    without.rlim_cur -= limit.rlim_cur / SHARE < most ? limit.rlim_cur / SHARE : most;
+    setrlimit(RLIMIT_NOFILE, &without);
+}
+
+int hl_reserve_accept(int listening_fd)
+{
+    if (with_reserve.rlim_cur == without.rlim_cur) {
+        errno = EMFILE;
+        return -1;
+    }
+    pthread_mutex_lock(&lock);
+    setrlimit(RLIMIT_NOFILE, &with_reserve);
+    int fd = accept4(listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), err = errno;
+    setrlimit(RLIMIT_NOFILE, &without);
+    pthread_mutex_unlock(&lock);
+    errno = err;
+    return fd;
 }

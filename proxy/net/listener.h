@@ -9,11 +9,11 @@
 #include <sys/un.h>
 #include <uv.h>
 
+struct hl_listener;
 struct hl_stream;
 struct sockaddr;
-#include "loop/wheel.h"
 
-struct hl_listener;
+#include "loop/wheel.h"
 
 /* Whose connections they are. */
 struct hl_listener_host {
@@ -25,7 +25,7 @@ struct hl_listener_host {
     /* No descriptor is left: closes a connection that nobody needs now. False: there is none. NULL:
      * there never is. */
     bool (*make_room)(void *owner);
-    /* Whether one more may come with a descriptor of the reserve (reserve.h): only for what health
+    /* Whether one more may come with a descriptor of the reserve (listener.h): only for what health
      * checks ask, and not for long. NULL: none may. */
     bool (*may_use_reserve)(void *owner);
     /* Must call hl_listener_accept once, or not at all if memory is short: then it is called again
@@ -84,5 +84,15 @@ uint16_t hl_listener_port(const struct hl_listener *l);
 
 void hl_listener_close(
     struct hl_listener *l); /* `l` stays valid until the loop ran its close callbacks */
+
+/* ---- descriptors that the process holds back for the time when it has no more, so that a
+ * health check finds one. They are the last ones below the limit of open files: as nothing is open
+ * there, none of them can get lost to another thread ---- */
+
+/* Holds back `most`, or fewer where the process may not have many. Before there are other threads. */
+void hl_reserve_hold(unsigned most);
+
+/* Accepts with a descriptor of the reserve. Any thread. -1: errno says why not. */
+int hl_reserve_accept(int listening_fd);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@
 
 #include "base/assert.h"
 #include "base/str.h"
+#include "loop/wheel.h"
 
 struct unsent {
     uv_write_t request;
@@ -352,4 +355,72 @@ void hl_stream_close_reset(struct hl_stream *s)
         return;
     }
     hl_stream_close(s);
+}
+
+/* ---- a stream that is blocked: the kernel is asked only when a deadline is set or has passed; what becomes of a
+ * peer that takes nothing is for its owner ---- */
+
+static void begin(struct hl_stall *stall, uint64_t taken, struct hl_wheel *wheel,
+    struct hl_timer *timer, uint64_t timeout_ms)
+{
+    stall->is_watched = true;
+    stall->taken = taken;
+    hl_timer_arm(wheel, timer, timeout_ms > HL_STALL_LEAST_MS ? timeout_ms : HL_STALL_LEAST_MS);
+}
+
+void hl_stall_watch(struct hl_stall *stall, const struct hl_stream *stream, struct hl_wheel *wheel,
+    struct hl_timer *timer, uint64_t timeout_ms)
+{
+    if (!stall->is_watched)
+        begin(stall, hl_stream_taken(stream), wheel, timer, timeout_ms);
+}
+
+bool hl_stall_is_over(struct hl_stall *stall, const struct hl_stream *stream,
+    struct hl_wheel *wheel, struct hl_timer *timer, uint64_t timeout_ms)
+{
+    uint64_t taken = hl_stream_taken(stream);
+    if (stall->is_watched && taken <= stall->taken)
+        return true;
+    begin(stall, taken, wheel, timer, timeout_ms);
+    return false;
+}
+
+/* ---- how long a connection stays after its last answer ---- */
+
+void hl_linger_arm(struct hl_linger *linger, struct hl_wheel *wheel, struct hl_timer *timer)
+{
+    uint64_t now = uv_now(wheel->loop);
+    if (linger->until == 0)
+        linger->until = now + HL_LINGER_MOST_MS;
+    uint64_t left = linger->until > now ? linger->until - now : 0;
+    hl_timer_arm(wheel, timer, left < HL_LINGER_SILENCE_MS ? left : HL_LINGER_SILENCE_MS);
+}
+
+/* ---- whether the machine at the other end of a TCP connection is still there ---- */
+
+#define PROBES_LOST 2 /* one may get lost, and the next is sent up to two minutes later */
+
+void hl_peer_probe(int fd, int idle_s, int interval_s, int probes)
+{
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof(interval_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+bool hl_peer_is_silent(
+    struct hl_silence *silence, const struct hl_stream *stream, uint64_t now_ms, uint64_t limit_ms)
+{
+    uv_os_fd_t fd;
+    struct tcp_info info;
+    socklen_t n = sizeof(info);
+    bool is_unanswered = uv_fileno(&stream->handle, &fd) == 0 &&
+                         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+                         (info.tcpi_retransmits > 0 || info.tcpi_probes >= PROBES_LOST);
+    if (!is_unanswered)
+        silence->since_ms = 0;
+    else if (silence->since_ms == 0 || info.tcpi_last_ack_recv < now_ms - silence->since_ms)
+        silence->since_ms = now_ms;
+    return is_unanswered && now_ms - silence->since_ms >= limit_ms;
 }

@@ -17,6 +17,8 @@
 #include "base/err.h"
 
 struct hl_str;
+struct hl_timer;
+struct hl_wheel;
 struct sockaddr;
 
 #define HL_READ_SIZE      (64 * 1024)  /* one read of a small call */
@@ -122,5 +124,64 @@ void hl_stream_shutdown(struct hl_stream *s);
  * `_reset` sends RST. */
 void hl_stream_close(struct hl_stream *s);
 void hl_stream_close_reset(struct hl_stream *s);
+
+/* ---- a stream that is blocked ---- */
+
+/* Whoever reads slowly takes in lumps: a receiver opens a closed window again when a good part of its
+ * buffer is free. 5 s of silence were measured in steady reading at 12 KB/s, so shorter deadlines
+ * count as this one. */
+#define HL_STALL_LEAST_MS 15000
+
+struct hl_stall {
+    bool is_watched;
+    uint64_t taken; /* by the peer when the deadline was set */
+};
+
+/* The stream is blocked: sets `timer`, unless it runs for this already. */
+void hl_stall_watch(struct hl_stall *stall, const struct hl_stream *stream, struct hl_wheel *wheel,
+    struct hl_timer *timer, uint64_t timeout_ms);
+/* The timer has fired, the stream is blocked. True: the peer took nothing meanwhile. Else the timer
+ * is set anew. */
+HL_MUST_CHECK bool hl_stall_is_over(struct hl_stall *stall, const struct hl_stream *stream,
+    struct hl_wheel *wheel, struct hl_timer *timer, uint64_t timeout_ms);
+/* The stream is not blocked any more; the timer is for something else. */
+static inline void hl_stall_end(struct hl_stall *stall)
+{
+    stall->is_watched = false;
+}
+
+/* ---- how long a connection stays after its last answer for a peer that still sends: a close
+ * with unread bytes is a reset, which destroys the answer on its way (RFC 9112 9.6). As long as the
+ * peer goes on, within bounds ---- */
+
+#define HL_LINGER_SILENCE_MS 2000
+#define HL_LINGER_MOST_MS    30000 /* in all */
+
+struct hl_linger {
+    uint64_t until; /* uv_now() ms; 0: not begun */
+};
+
+/* The answer is written, or bytes came and were dropped: sets `timer`. When it fires, it is time to
+ * close. */
+void hl_linger_arm(struct hl_linger *linger, struct hl_wheel *wheel, struct hl_timer *timer);
+
+/* ---- whether the machine at the other end of a TCP connection is still there: one that vanished
+ * sends neither FIN nor RST ---- */
+
+/* While the connection is quiet the kernel probes after `idle_s`, then every `interval_s`; after
+ * `probes` without an answer the connection has failed. On a listening socket: for those it
+ * accepts. */
+void hl_peer_probe(int fd, int idle_s, int interval_s, int probes);
+
+/* How long a peer has not acknowledged what it was sent. */
+struct hl_silence {
+    uint64_t since_ms; /* 0: it does */
+};
+
+/* One look, to be repeated every few seconds: whether bytes, or probes of a closed window, have
+ * been sent again and again for `limit_ms` without one acknowledgment. A peer that answers and
+ * takes nothing is not silent: TCP_USER_TIMEOUT would end its connection as well. False if not TCP. */
+HL_MUST_CHECK bool hl_peer_is_silent(
+    struct hl_silence *silence, const struct hl_stream *stream, uint64_t now_ms, uint64_t limit_ms);
 
 #endif

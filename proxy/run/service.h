@@ -51,7 +51,7 @@ const char *hl_service_state(const struct hl_service *service, bool *is_ready);
 
 /* One of each: some are mutually exclusive, but they are read one after the other while they change. */
 #define HL_SERVICE_PROBLEMS_MAX 6
-/* Of the descriptors held back (net/reserve.h), so many are for each loop with listeners. */
+/* Of the descriptors held back (net/listener.h), so many are for each loop with listeners. */
 #define HL_SERVICE_RESERVE 4
 
 /* All that is wrong, the gravest first, and last what does not keep calls away; returns how many. Any

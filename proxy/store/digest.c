@@ -4,7 +4,7 @@
 #include <mbedtls/sha256.h>
 #include <string.h>
 
-#include "base/siphash.h"
+#include "base/random.h"
 
 void hl_digest_sha256(struct hl_str bytes, uint8_t out[HL_DIGEST_SIZE])
 {

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/hex.h"
+#include "base/base64.h"
 #include "base/random.h"
-#include "base/siphash.h"
 #include "config/config.h"
 #include "http/byte.h"
 #include "http/url.h"

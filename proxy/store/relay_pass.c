@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 #include "store/backend.h"
 #include "store/key.h"
 

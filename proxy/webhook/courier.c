@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/random.h"
-#include "base/siphash.h"
 #include "config/config.h"
 #include "dns/suffix.h"
 #include "http/url.h"

@@ -7,8 +7,8 @@
 
 #include "auth/credential.h"
 #include "auth/principal.h"
+#include "base/base64.h"
 #include "base/clock.h"
-#include "base/hex.h"
 #include "caller/access.h"
 #include "caller/departure.h"
 #include "http/browser.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/noted_alloc.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "c/json_writer.h"
 

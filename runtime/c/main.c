@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/log.h"
-#include "base/standard_fd.h"
 #include "c/crash.h"
 #include "c/module.h"
 #include "c/task.h"

@@ -8,8 +8,6 @@
 #include "core/triage.h"
 #include "http/message.h"
 #include "loop/wheel.h"
-#include "net/linger.h"
-#include "net/stall.h"
 #include "net/stream.h"
 
 struct hl_call;

@@ -21,7 +21,6 @@
 #include "core/fork.h"
 #include "core/host_log.h"
 #include "core/progress.h"
-#include "loop/loop_memory.h"
 #include "loop/thread.h"
 #include "net/listener.h"
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#include "base/standard_fd.h"
+#include "base/file.h"
 
 struct py_server {
     PyObject ob_base; /* PyObject_HEAD */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 #include "store/driver.h"
 #include "store/import/import.h"
 #include "store/import/passage.h"

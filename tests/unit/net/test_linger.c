@@ -1,5 +1,5 @@
 /* test_linger.c - how long a connection stays for a peer that still sends. */
-#include "net/linger.h"
+#include "net/stream.h"
 
 #include <criterion/criterion.h>
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "loop_fixture.h"
-#include "net/reserve.h"
 
 #define MOST 8
 

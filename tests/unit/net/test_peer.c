@@ -1,6 +1,6 @@
 /* test_peer.c - whether a peer answers: on loopback its kernel does, whatever the program does. */
 #include "base/clock.h"
-#include "net/peer.h"
+#include "net/stream.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

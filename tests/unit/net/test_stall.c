@@ -1,6 +1,6 @@
 /* test_stall.c - whether a peer takes of what waits for it. */
 #include "base/clock.h"
-#include "net/stall.h"
+#include "net/stream.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

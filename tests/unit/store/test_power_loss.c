@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hex.h"
+#include "base/base64.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "disk_log.h"

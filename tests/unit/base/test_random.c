@@ -1,9 +1,9 @@
-/* test_siphash.c - the reference vectors of its authors. */
-#include "base/compiler.h"
-#include "base/siphash.h"
-#include "base/str.h"
-
+/* test_random.c - the reference vectors of its authors. */
 #include <criterion/criterion.h>
+
+#include "base/compiler.h"
+#include "base/random.h"
+#include "base/str.h"
 
 Test(siphash, gives_the_authors_vectors)
 {
