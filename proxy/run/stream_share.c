@@ -1,6 +1,6 @@
 /* stream_share.c - see stream_share.h.
  * Promise: parts go in order, one at a time, and never hold up the stream; one that the store refuses goes again.
- * Not here: what becomes of them (store/postgres/op_stream.c). */
+ * Not here: what becomes of them (store/postgres/op_notice.c). */
 #include "run/stream_share.h"
 
 #include <stdlib.h>

@@ -55,7 +55,7 @@ static uint64_t lane_of(const struct hl_pg_store *s, struct hl_str url)
     return url.n > 0 ? hl_key_lane(&s->keys.key, url) : 0;
 }
 
-bool hl_pg_full_is_full(const struct hl_pg_store *s, struct hl_str webhook_url)
+bool hl_pg_is_destination_full(const struct hl_pg_store *s, struct hl_str webhook_url)
 {
     uint64_t lane = find(&s->full_destinations, 0) == 0 ? 0 : lane_of(s, webhook_url);
     return lane != 0 && find(&s->full_destinations, lane) >= 0;

@@ -348,7 +348,7 @@ static void close_store(struct hl_store *store)
 
 static bool is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
 {
-    return hl_pg_full_is_full((const struct hl_pg_store *)store, webhook_url);
+    return hl_pg_is_destination_full((const struct hl_pg_store *)store, webhook_url);
 }
 
 static const struct hl_store_vt vt = {

@@ -52,7 +52,7 @@ static bool is_beyond(const struct hl_pg_store *s, struct hl_store_msg *m)
     if (!is_accept(m))
         return false;
     bool is = is_beyond_limits(s, a);
-    a->is_over_destination = !is && hl_pg_full_is_full(s, a->webhook_url);
+    a->is_over_destination = !is && hl_pg_is_destination_full(s, a->webhook_url);
     return is || a->is_over_destination;
 }
 

@@ -206,7 +206,7 @@ struct hl_pg_full_destinations {
     struct hl_pg_repeat count;
 };
 
-/* How old the oldest snapshot or transaction of others is (gauging.h). All zero at first. */
+/* How old the oldest snapshot or transaction of others is (gauging.c). All zero at first. */
 struct hl_pg_snapshot_age {
     uint32_t xid;      /* the oldest that was kept at the last look; 0: none */
     uint64_t since_ms; /* CLOCK_MONOTONIC: when it was seen first */

@@ -195,7 +195,7 @@ void hl_pg_full_init(struct hl_pg_full_destinations *c, uint32_t max_pending);
 void hl_pg_full_fini(struct hl_pg_full_destinations *c);
 
 /* Whether it has; false for no URL. Any thread. */
-bool hl_pg_full_is_full(const struct hl_pg_store *s, struct hl_str webhook_url);
+bool hl_pg_is_destination_full(const struct hl_pg_store *s, struct hl_str webhook_url);
 
 /* A run with this webhook was accepted here; nothing for no URL. */
 void hl_pg_full_note_url(struct hl_pg_store *s, struct hl_str webhook_url);

@@ -2,7 +2,7 @@
  * commits may fall: whatever came before, what is queued is started while there is room for it.
  *
  * The worker's half and the book are the program's own; the steps of an engine around the book are here, as
- * store/engine.c and store/postgres/serve.c take them. All states that can be reached are looked at: from each,
+ * store/engine.c and store/postgres/dispatch.c take them. All states that can be reached are looked at: from each,
  * everything that is on its way arrives, and then nothing may be left. */
 #include "app/limiter.h"
 #include "callers_fixture.h"
