@@ -64,7 +64,7 @@ enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config
     hl_resolver_init(&c->resolver);
     c->resolver.on_end = on_addresses;
     c->resolver.self = c;
-    hl_turnstile_init(&c->lookups, HL_LOOKUPS_PER_SUFFIX);
+    hl_key_limit_init(&c->lookups, HL_LOOKUPS_PER_SUFFIX);
     hl_random_fill(c->suffix_key, sizeof c->suffix_key);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     return set_up(c, config, why, why_len);
@@ -259,7 +259,7 @@ static bool may_look_up(struct hl_courier *c, struct hl_parcel *p, struct hl_str
     if (p->may_look_up)
         return true;
     p->suffix = hl_siphash(c->suffix_key, hl_suffix_of(host, room));
-    p->may_look_up = hl_turnstile_enter(&c->lookups, p->suffix, &p->line);
+    p->may_look_up = hl_key_limit_enter(&c->lookups, p->suffix, &p->line);
     return p->may_look_up;
 }
 
@@ -276,7 +276,7 @@ static void end_look_up(struct hl_courier *c, struct hl_parcel *p)
     if (!p->may_look_up)
         return;
     p->may_look_up = false;
-    struct hl_list *line = hl_turnstile_leave(&c->lookups, p->suffix);
+    struct hl_list *line = hl_key_limit_leave(&c->lookups, p->suffix);
     if (!line)
         return;
     struct hl_parcel *next = HL_CONTAINER_OF(line, struct hl_parcel, line);
@@ -492,7 +492,7 @@ void hl_courier_fini(struct hl_courier *c)
     if (c->parcels.previous_key)
         hl_signature_fini(&c->previous_key);
     hl_resolver_fini(&c->resolver);
-    hl_turnstile_fini(&c->lookups);
+    hl_key_limit_fini(&c->lookups);
     hl_trust_fini(&c->trust);
     hl_identity_fini(&c->identity);
     hl_proxy_fini(&c->proxy);

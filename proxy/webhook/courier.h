@@ -9,7 +9,7 @@
 #include "webhook/proxy.h"
 #include "webhook/transfer.h"
 #include "webhook/trust.h"
-#include "webhook/turnstile.h"
+#include "webhook/key_limit.h"
 
 struct hl_config;
 struct hl_docket;
@@ -20,7 +20,7 @@ struct hl_transfer_result;
 struct hl_courier {
     CURLM *multi;
     struct hl_resolver resolver;
-    struct hl_turnstile lookups; /* by registered suffix; those in UNRESOLVED stand in line */
+    struct hl_key_limit lookups; /* by registered suffix; those in UNRESOLVED stand in line */
     uint64_t suffix_key[2];
     struct hl_list idle;     /* transfers, to be used again */
     struct hl_list answered; /* those that have a head and wait for the rest of the body */

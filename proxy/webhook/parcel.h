@@ -63,11 +63,11 @@ struct hl_parcel {
     struct hl_webhook_request *request; /* of the attempt under way; owned */
 
     uint64_t lane;       /* its destination */
-    struct hl_list line; /* QUEUED, UNRESOLVED: of a turnstile */
+    struct hl_list line; /* QUEUED, UNRESOLVED: of its lane, or of its suffix */
     bool is_retry;       /* it holds, or wants, one of the places for retries */
-    bool has_turn;       /* its destination's turnstile has let it in */
+    bool has_turn;       /* its destination's line has let it in */
     uint64_t suffix;     /* hash of its host's registered suffix, once that was asked for */
-    bool may_look_up;    /* that suffix's turnstile has let it in */
+    bool may_look_up;    /* that suffix's limit has let it in */
     bool is_unsent;      /* attempt `n` is on disk, and nothing of it was sent: it begins again */
 
     struct hl_attempt ask;

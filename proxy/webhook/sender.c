@@ -30,7 +30,7 @@
 #include "webhook/docket.h"
 #include "webhook/health.h"
 #include "webhook/ledger.h"
-#include "webhook/recollection.h"
+#include "webhook/recall.h"
 #include "webhook/shares.h"
 #include "webhook/transfer_result.h"
 #include "webhook/verdict.h"
@@ -56,7 +56,7 @@ struct hl_sender {
     /* Retries of those that gave their places away, and all attempts to destinations that fail. */
     struct hl_shares shares;
     struct hl_ledger ledger;
-    struct hl_recollections recollections;
+    struct hl_recalls recalls;
     struct hl_sender_gauges gauges;
 
     struct hl_msg stop, cut;
@@ -87,7 +87,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
     hl_ledger_init(&s->ledger, store, &s->box);
-    hl_recollections_init(&s->recollections, store, &s->box);
+    hl_recalls_init(&s->recalls, store, &s->box);
     hl_docket_init(&s->docket, &s->gauges);
     hl_healths_init(&s->healths);
     hl_shares_init(&s->shares, config->webhook_per_host, &s->healths);
@@ -245,7 +245,7 @@ static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_tran
         hl_verdict_note_health(p, now, was_failing, result);
         note_change(s, p->lane);
         if (is_first_silence)
-            hl_recollections_ask(&s->recollections, p);
+            hl_recalls_ask(&s->recalls, p);
     }
     o->health = now.health;
     o->failing_since_ms = now.failing_since_ms;
@@ -309,7 +309,7 @@ static void learn(struct hl_sender *s, const struct hl_leased *l)
 static void recall(struct hl_sender *s, struct hl_msg *reply)
 {
     struct hl_silence silence;
-    hl_recollections_take(&s->recollections, reply, &silence);
+    hl_recalls_take(&s->recalls, reply, &silence);
     if (!hl_healths_recall(&s->healths, silence.lane, silence.n, silence.since_ms))
         return;
     hl_verdict_log_failing(silence.to, silence.since_ms, silence.error);
@@ -490,7 +490,7 @@ void hl_sender_free(struct hl_sender *sender)
         if (msg->type == HL_STORE_LEASED)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
         else if (msg->type == HL_STORE_LIST_DELIVERIES)
-            hl_recollection_free(msg);
+            hl_recall_free(msg);
     }
     hl_docket_fini(&sender->docket);
     hl_shares_fini(&sender->shares);

@@ -1,6 +1,6 @@
-/* recollection.c - see recollection.h.
+/* recall.c - see recall.h.
  * Not here: what follows from it (health.c). */
-#include "webhook/recollection.h"
+#include "webhook/recall.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,27 +11,26 @@
 #include "store/store.h"
 #include "webhook/parcel.h"
 
-struct recollection {
+struct recall {
     struct hl_list_deliveries list;
     uint64_t lane;
     int64_t before_ms; /* what ended later is known */
 };
 
-static struct recollection *recollection_of(struct hl_msg *reply)
+static struct recall *recall_of(struct hl_msg *reply)
 {
-    return HL_CONTAINER_OF(reply, struct recollection, list.m.msg);
+    return HL_CONTAINER_OF(reply, struct recall, list.m.msg);
 }
 
-void hl_recollections_init(
-    struct hl_recollections *all, struct hl_store *store, struct hl_mailbox *replies)
+void hl_recalls_init(struct hl_recalls *all, struct hl_store *store, struct hl_mailbox *replies)
 {
-    *all = (struct hl_recollections){.store = store, .replies = replies};
+    *all = (struct hl_recalls){.store = store, .replies = replies};
 }
 
-void hl_recollections_ask(struct hl_recollections *all, const struct hl_parcel *p)
+void hl_recalls_ask(struct hl_recalls *all, const struct hl_parcel *p)
 {
     const struct hl_leased *leased = p->leased;
-    struct recollection *r = all->asked < HL_RECOLLECTIONS_MAX ? calloc(1, sizeof(*r)) : NULL;
+    struct recall *r = all->asked < HL_RECALLS_MAX ? calloc(1, sizeof(*r)) : NULL;
     if (!r)
         return;
     r->lane = p->lane;
@@ -87,10 +86,9 @@ static void add_silent(const struct hl_delivery_row *d, int64_t after_ms, int64_
     }
 }
 
-void hl_recollections_take(
-    struct hl_recollections *all, struct hl_msg *reply, struct hl_silence *out)
+void hl_recalls_take(struct hl_recalls *all, struct hl_msg *reply, struct hl_silence *out)
 {
-    struct recollection *r = recollection_of(reply);
+    struct recall *r = recall_of(reply);
     const struct hl_list_deliveries *l = &r->list;
     size_t count = l->m.rc == HL_OK ? l->count : 0;
     int64_t answered_ms = 0, last_ms = 0;
@@ -103,12 +101,12 @@ void hl_recollections_take(
     for (size_t i = 0; i < count; i++)
         add_silent(&l->rows[i], answered_ms, r->before_ms, out, &last_ms);
     all->asked--;
-    hl_recollection_free(reply);
+    hl_recall_free(reply);
 }
 
-void hl_recollection_free(struct hl_msg *reply)
+void hl_recall_free(struct hl_msg *reply)
 {
-    struct recollection *r = recollection_of(reply);
+    struct recall *r = recall_of(reply);
     hl_list_deliveries_fini(&r->list);
     free(r);
 }
