@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "webhook/trial.h"
+#include "webhook/certificate.h"
 
 #define BUNDLE_MAX (16 * 1024 * 1024)
 
@@ -72,7 +72,7 @@ static bool can_be_loaded(const char *path)
     bool is_good = easy && curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
                    curl_easy_setopt(easy, CURLOPT_CAINFO, path) == CURLE_OK &&
                    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK &&
-                   hl_trial_begins(easy);
+                   hl_certificate_check(easy);
     curl_easy_cleanup(easy);
     return is_good;
 }
