@@ -21,7 +21,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "config/config.h"
-#include "config/port.h"
+#include "config/endpoint.h"
 #include "config/postgres_url.h"
 #include "control.h"
 #include "loop/log_writer.h"

@@ -12,7 +12,7 @@
 #include "api/admin_connection.h"
 #include "api/control_path.h"
 #include "base/log.h"
-#include "config/admin_access.h"
+#include "config/access.h"
 #include "config/config.h"
 #include "net/listener.h"
 #include "run/service.h"

@@ -15,8 +15,8 @@
 #include "api/rest.h"
 #include "api/rest_route.h"
 #include "auth/credential.h"
+#include "config/access.h"
 #include "config/config.h"
-#include "config/own_hosts.h"
 #include "http/url.h"
 #include "route/description.h"
 
@@ -53,9 +53,9 @@ static enum hl_refusal_cause find_barrier(
         is_call || (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD);
     if (c->is_local)
         return HL_REFUSAL_NONE;
-    if (!hl_own_hosts_have(config->admin_hosts, head->host))
+    if (!hl_hookline_hosts_have(config->admin_hosts, head->host))
         return HL_REFUSAL_ADMIN_HOST;
-    if (changes && hl_own_hosts_is_cross_site(config->admin_hosts, head))
+    if (changes && hl_hookline_hosts_is_cross_site(config->admin_hosts, head))
         return HL_REFUSAL_ADMIN_CROSS_SITE;
     return HL_REFUSAL_NONE;
 }

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "body/journals.h"
 #include "caller/access.h"
-#include "config/replica.h"
+#include "config/endpoint.h"
 #include "loop/log_writer.h"
 #include "run/service.h"
 #include "store/gauges.h"

@@ -9,7 +9,7 @@
 
 #include "api/rest_owner.h"
 #include "config/config.h"
-#include "config/replica.h"
+#include "config/endpoint.h"
 #include "loop/run_log.h"
 #include "store/op.h"
 #include "store/question.h"

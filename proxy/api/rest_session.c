@@ -13,7 +13,7 @@
 #include "auth/auth.h"
 #include "auth/issuer.h"
 #include "base/clock.h"
-#include "config/admin_access.h"
+#include "config/access.h"
 #include "config/config.h"
 #include "net/address.h"
 

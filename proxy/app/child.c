@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/user.h"
+#include "config/command.h"
 
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define FIRST_FREE_FD  10 /* descriptors are moved up here, out of the way of 0 to 3 */

@@ -8,9 +8,9 @@
 
 #include "base/compiler.h"
 #include "config/choice.h"
+#include "config/command.h"
 #include "config/config.h"
 #include "config/option.h"
-#include "config/user.h"
 
 #define ADDED_MAX  5
 #define ENTRY_ROOM (HL_USER_TEXT + 32) /* a path of a socket is shorter than a user's home */

@@ -11,7 +11,6 @@
 #include "app/output.h"
 #include "base/metric.h"
 #include "config/command.h"
-#include "config/user.h"
 
 struct hl_config;
 struct hl_readiness;

@@ -18,7 +18,7 @@
 #include "auth/verify_key.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "config/admin_access.h"
+#include "config/access.h"
 #include "config/config.h"
 #include "store/account.h"
 

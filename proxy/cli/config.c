@@ -18,7 +18,7 @@
 #include "config/config.h"
 #include "config/option.h"
 #include "config/option_value.h"
-#include "config/port.h"
+#include "config/endpoint.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "webhook/certificate.h"

@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "config/config.h"
-#include "config/secret_text.h"
+#include "config/secret.h"
 #include "webhook/signature.h"
 
 #define PIECE (64 * 1024)

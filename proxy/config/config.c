@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "config/nearest.h"
 #include "config/option.h"
 #include "config/option_value.h"
 #include "config/settle.h"

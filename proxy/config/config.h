@@ -14,8 +14,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "config/choice.h"
-#include "config/retry_on.h"
-#include "config/webhook_policy.h"
+#include "config/retry_rule.h"
 #include "net/address.h"
 
 /* Strings are NUL-terminated beyond their length; an empty one means "not set". */
@@ -26,7 +25,7 @@ struct hl_config {
     struct hl_str project_id;
     struct hl_str app_name;
     bool passthrough;
-    struct hl_str public_paths; /* see config/public_path.h */
+    struct hl_str public_paths; /* see config/access.h */
     struct hl_str
         public_url; /* empty, or an absolute URL without a query; perhaps with a / at its end */
     struct hl_cidr_list trusted_proxies;
@@ -42,7 +41,7 @@ struct hl_config {
     struct hl_str jwt_issuer;
     struct hl_str jwt_audience;
     bool forward_authorization;
-    enum hl_admin_auth admin_auth; /* see config/admin_access.h */
+    enum hl_admin_auth admin_auth; /* see config/access.h */
     struct hl_str admin_hosts;
     struct hl_str hosts; /* empty: the run listener is called by any name */
 
@@ -52,7 +51,7 @@ struct hl_config {
     struct hl_str app_health_path;    /* empty: a TCP connect is the test */
     enum hl_app_gate app_health_gate; /* see app/gate.h */
     struct hl_str app_command; /* empty: somebody else starts the app; see config/command.h */
-    struct hl_str app_user;    /* empty: hookline's own; see config/user.h */
+    struct hl_str app_user;    /* empty: hookline's own; see config/command.h */
     bool app_log;              /* its output */
     uint64_t app_stop_timeout_ms;
     uint64_t app_start_timeout_ms;
@@ -87,7 +86,7 @@ struct hl_config {
 
     /* webhooks */
     struct hl_str webhook_schedule; /* as it was said; after loading it is `schedule` */
-    struct hl_schedule schedule;    /* see config/webhook_policy.h */
+    struct hl_schedule schedule;    /* see config/retry_rule.h */
     struct hl_str webhook_retry_on; /* likewise */
     struct hl_webhook_retry_on retried;
     uint32_t
@@ -101,8 +100,8 @@ struct hl_config {
     struct hl_str webhook_ca_file;
     struct hl_str webhook_secret;           /* secret: never logged or shown */
     struct hl_str webhook_previous_secret;  /* secret; only with webhook_secret */
-    struct hl_str webhook_trusted_hosts;    /* see config/host_list.h */
-    struct hl_str webhook_headers;          /* secret; see config/webhook_field.h */
+    struct hl_str webhook_trusted_hosts;    /* see config/webhook_setting.h */
+    struct hl_str webhook_headers;          /* secret; see config/webhook_setting.h */
     struct hl_str webhook_client_cert_file; /* both or none */
     struct hl_str webhook_client_key_file;
     struct hl_str webhook_proxy; /* secret, as it may have a password; http or https */

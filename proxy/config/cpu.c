@@ -2,7 +2,7 @@
  * In a container the cgroup's own directory is often mounted as the root of /sys/fs/cgroup while
  * /proc still names the host's path, so a path that is not there is shortened until it is. Runs at
  * start. */
-#include "config/cpu.h"
+#include "config/settle.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -1,15 +1,27 @@
-/* endpoint.c - where hookline listens and where the app is: texts as socket addresses. Runs at
- * start. */
+/* endpoint.c - texts as socket addresses; whether they can be listened on; a replica's name and address. Runs at
+ * start.
+ * Not here: listening (net/listener.c), and who owns the listeners (api/admin.c, worker/worker.c). */
 #include "config/endpoint.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "config/choice.h"
+#include "config/config.h"
 #include "http/url.h"
+#include "net/address.h"
+#include "net/listener.h"
+
+/* ---- addresses ---- */
 
 static bool split_port(struct hl_str text, struct hl_str *host, uint16_t *port)
 {
@@ -165,4 +177,136 @@ void hl_app_url_fini(struct hl_app_url *url)
     free(url->host);
     free(url->path);
     *url = (struct hl_app_url){0};
+}
+
+/* ---- whether they can be listened on ---- */
+
+static const char *advice(int err)
+{
+    switch (err) {
+    case EADDRINUSE:
+        return "free the port or choose another";
+    case EADDRNOTAVAIL:
+        return "choose an address that this machine has";
+    case EACCES:
+        return "choose a port of 1024 or above, or let hookline bind lower ones "
+               "(CAP_NET_BIND_SERVICE)";
+    default:
+        return "choose another address";
+    }
+}
+
+/* `held`: where the open sockets go, -1 for one that is not; NULL: each is closed again at once. */
+static enum hl_err hold_all(const char *name, const struct hl_listen_list *list, int *held,
+    struct hl_buf *taken, struct hl_buf *problems)
+{
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < list->n && !err; i++) {
+        const struct hl_listen_address *a = &list->items[i];
+        int fd, rc = hl_listener_hold((const struct sockaddr *)&a->addr, &fd);
+        if (rc != 0)
+            err = hl_buf_printf(rc == EADDRINUSE ? taken : problems,
+                "cannot listen on %s %s: %s; %s\n", name, a->text, strerror(rc), advice(rc));
+        if (held)
+            held[i] = fd;
+        else if (fd >= 0)
+            close(fd);
+    }
+    return err;
+}
+
+/* Addresses of the run listener may overlap each other (SO_REUSEPORT); those of the admin listener
+ * may overlap none. */
+enum hl_err hl_ports_probe(
+    const struct hl_config *config, struct hl_buf *taken, struct hl_buf *problems)
+{
+    size_t n = config->admin_listen.n;
+    int *held = malloc((n + 1) * sizeof(int));
+    if (!held)
+        return HL_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        held[i] = -1;
+    enum hl_err err =
+        hold_all("HOOKLINE_ADMIN_LISTEN", &config->admin_listen, held, taken, problems);
+    if (!err)
+        err = hold_all("HOOKLINE_LISTEN", &config->listen, NULL, taken, problems);
+    for (size_t i = 0; i < n; i++)
+        if (held[i] >= 0)
+            close(held[i]);
+    free(held);
+    return err;
+}
+
+/* ---- a replica: its name and its address ---- */
+
+bool hl_replica_is_valid(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] <= ' ' || text.p[i] > '~')
+            return false;
+    }
+    return text.n >= 1 && text.n <= HL_REPLICA_MAX;
+}
+
+void hl_replica_by_host(char out[HL_REPLICA_MAX + 1])
+{
+    int rc = gethostname(out, HL_REPLICA_MAX + 1);
+    out[HL_REPLICA_MAX] = '\0';
+    if (rc != 0 || !hl_replica_is_valid(hl_str_from(out)))
+        snprintf(out, HL_REPLICA_MAX + 1, "hookline");
+}
+
+static bool is_any(const struct hl_ip *ip)
+{
+    static const struct hl_ip any6;
+    struct hl_ip any4;
+    return memcmp(ip, &any6, sizeof(any6)) == 0 ||
+           (hl_ip_parse(HL_STR("0.0.0.0"), &any4) && memcmp(ip, &any4, sizeof(any4)) == 0);
+}
+
+/* Others cannot reach it, or not without a zone. */
+static bool is_local(const struct hl_ip *ip)
+{
+    bool is_link_local = ip->b[0] == 0xfe && (ip->b[1] & 0xc0) == 0x80;
+    return hl_ip_is_loopback(ip) || is_link_local;
+}
+
+/* The machine's first one, of IPv4 if there is one. */
+static bool find_own(bool wants_v4, struct hl_ip *out)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return false;
+    bool is_found = false;
+    for (const struct ifaddrs *one = all; one && !is_found; one = one->ifa_next)
+        is_found = one->ifa_addr && (one->ifa_flags & IFF_UP) &&
+                   hl_ip_from_sockaddr(one->ifa_addr, out) && !is_local(out) &&
+                   hl_ip_is_v4(out) == wants_v4;
+    freeifaddrs(all);
+    return is_found;
+}
+
+static uint16_t port_of(const struct sockaddr_storage *address)
+{
+    return ntohs(address->ss_family == AF_INET ? ((const struct sockaddr_in *)address)->sin_port
+                                               : ((const struct sockaddr_in6 *)address)->sin6_port);
+}
+
+void hl_replica_url_by_listener(
+    const struct hl_listen_list *listen, char out[HL_REPLICA_URL_MAX + 1])
+{
+    struct hl_ip ip;
+    char text[HL_IP_TEXT];
+    out[0] = '\0';
+    for (size_t i = 0; i < listen->n && !*out; i++) {
+        const struct sockaddr_storage *address = &listen->items[i].addr;
+        bool is_known = port_of(address) > 0 &&
+                        hl_ip_from_sockaddr((const struct sockaddr *)address, &ip) &&
+                        (!is_any(&ip) || find_own(true, &ip) || find_own(false, &ip));
+        if (!is_known)
+            continue;
+        hl_ip_format(&ip, text);
+        snprintf(out, HL_REPLICA_URL_MAX + 1, hl_ip_is_v4(&ip) ? "http://%s:%u" : "http://[%s]:%u",
+            text, port_of(address));
+    }
 }

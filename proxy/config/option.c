@@ -3,17 +3,13 @@
 #include "config/option.h"
 
 #include "base/log.h"
+#include "config/access.h"
 #include "config/command.h"
 #include "config/config.h"
-#include "config/host_list.h"
-#include "config/own_hosts.h"
+#include "config/endpoint.h"
 #include "config/postgres_url.h"
-#include "config/public_path.h"
-#include "config/replica.h"
-#include "config/secret_text.h"
-#include "config/user.h"
-#include "config/webhook_field.h"
-#include "config/webhook_secret.h"
+#include "config/secret.h"
+#include "config/webhook_setting.h"
 #include "http/byte.h"
 #include "http/url.h"
 
@@ -265,11 +261,11 @@ const struct hl_option hl_options[] = {
     {ROW(WORD, "ADMIN_AUTH", admin_auth, "auto"), .words = admin_auth_words,
         .help = "whether the REST interface and the dashboard on the admin listener ask for a token; "
                 "auto: unless HOOKLINE_AUTH is none and its address is a loopback one"},
-    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_own_hosts_are_valid,
+    {ROW(TEXT, "ADMIN_HOSTS", admin_hosts, ""), .is_valid = hl_hookline_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as hookline.internal",
         .help = "names besides localhost that the admin listener answers to; others get 421"},
 
-    {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_own_hosts_are_valid,
+    {ROW(TEXT, "HOSTS", hosts, ""), .is_valid = hl_hookline_hosts_are_valid,
         .allowed = "names separated by commas, without ports, such as localhost or hookline.internal",
         .help = "names, besides addresses and localhost, that the run listener answers to (others: 421); cross-origin "
                 "pages may then only read, unless HOOKLINE_CORS_ORIGINS allows more (403); not set: any name, any page"},
@@ -510,12 +506,3 @@ const struct hl_option hl_options[] = {
 /* clang-format on */
 
 const size_t hl_option_count = HL_ARRAY_LEN(hl_options);
-
-const struct hl_option *hl_option_find(struct hl_str name)
-{
-    for (size_t i = 0; i < hl_option_count; i++) {
-        if (hl_str_eq(name, hl_str_from(hl_options[i].name)))
-            return &hl_options[i];
-    }
-    return NULL;
-}

@@ -25,4 +25,10 @@ HL_MUST_CHECK enum hl_err hl_option_describe(const struct hl_option *option, str
 HL_MUST_CHECK enum hl_err hl_option_show(
     const struct hl_option *option, const struct hl_config *config, struct hl_buf *out);
 
+/* ---- which setting a misspelled name may have meant ---- */
+
+/* The option whose name differs from `name` in the fewest letters, where words of it that others use stand for
+ * ours (RETRIES: ATTEMPTS). Never NULL. */
+const struct hl_option *hl_nearest_option(struct hl_str name);
+
 #endif

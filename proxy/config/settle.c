@@ -12,11 +12,10 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "config/command.h"
 #include "config/config.h"
-#include "config/cpu.h"
+#include "config/endpoint.h"
 #include "config/option.h"
-#include "config/replica.h"
-#include "config/user.h"
 #include "config/value.h"
 
 #define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */

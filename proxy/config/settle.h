@@ -12,4 +12,13 @@ struct hl_config;
  * HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems);
 
+/* ---- how many processors this process may use ---- */
+
+/* The cgroup's CPU quota rounded up (version 2 or 1, the least of all levels), at most the
+ * processors that the scheduler may use for us. At least 1. Reads files: at start only. */
+unsigned hl_cpu_count(void);
+
+/* The quota alone, 0 if there is none; `root` stands before /proc and /sys. For tests. */
+unsigned hl_cpu_quota(const char *root);
+
 #endif

@@ -8,7 +8,7 @@
 #include <uv/unix.h>
 
 #include "base/buf.h"
-#include "config/own_hosts.h"
+#include "config/access.h"
 #include "dev/delivery.h"
 #include "http/message.h"
 #include "http/refusal.h"
@@ -166,9 +166,9 @@ static unsigned judge_asker(const struct hl_head *head)
 {
     const struct hl_str no_names = HL_STR("");
     bool changes = head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD;
-    if (!hl_own_hosts_have(no_names, head->host))
+    if (!hl_hookline_hosts_have(no_names, head->host))
         return 421;
-    return changes && hl_own_hosts_is_cross_site(no_names, head) ? 403 : 0;
+    return changes && hl_hookline_hosts_is_cross_site(no_names, head) ? 403 : 0;
 }
 
 static void begin_request(struct connection *c, const struct hl_head *head)

@@ -6,16 +6,13 @@
 
 #include "config/choice.h"
 #include "config/config.h"
-#include "config/origin.h"
-#include "config/own_hosts.h"
-#include "config/public_path.h"
+#include "config/access.h"
 #include "http/byte.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/framing.h"
 #include "route/description.h"
 #include "route/mode.h"
-#include "route/own_param.h"
 #include "http/prefer.h"
 
 bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
@@ -84,10 +81,10 @@ static bool reads(const struct hl_head *head);
 static bool asks_for_more(const struct hl_head *head)
 {
     struct hl_target target;
-    struct hl_own_params params;
+    struct hl_hookline_params params;
     if (!hl_target_split(head->target, &target) || !is_under(target.path, HL_STR("/v4")))
         return false;
-    bool is_clear = hl_own_params_find(target.query, &params);
+    bool is_clear = hl_hookline_params_find(target.query, &params);
     return !is_clear || params.has_async || params.has_webhook ||
            head->first[HL_FIELD_X_RUN] >= 0 || head->first[HL_FIELD_X_WEBHOOK_SECRET] >= 0 ||
            hl_prefers_ours(head);
@@ -101,11 +98,11 @@ static enum hl_refusal_cause find_barrier(
     bool is_health = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ;
     if (config->hosts.n == 0 || is_health)
         return HL_REFUSAL_NONE;
-    if (!hl_own_hosts_have(config->hosts, head->host))
+    if (!hl_hookline_hosts_have(config->hosts, head->host))
         return HL_REFUSAL_HOST;
     bool only_reads = reads(head) && !head->is_websocket_upgrade && !asks_for_more(head);
     if (!only_reads && hl_plan_cors(head, config).allowed.n == 0 &&
-        hl_own_hosts_is_cross_site(config->hosts, head))
+        hl_hookline_hosts_is_cross_site(config->hosts, head))
         return HL_REFUSAL_CROSS_SITE;
     return HL_REFUSAL_NONE;
 }
@@ -163,13 +160,13 @@ void hl_plan_make(struct hl_plan *plan, const struct hl_head *head, const struct
 static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *rest);
 static bool is_served_here(struct hl_plan *plan, const struct hl_config *config);
 static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl_target *target,
-    const struct hl_own_params *params, struct hl_plan_scratch *scratch);
+    const struct hl_hookline_params *params, struct hl_plan_scratch *scratch);
 
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
 {
     struct hl_str path;
-    struct hl_own_params params;
+    struct hl_hookline_params params;
     plan->kind = HL_PLAN_RUN;
     if (!read_names(plan, target->path, &path) || !is_served_here(plan, config))
         return;
@@ -182,7 +179,7 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         }
         path = config->app_run_path;
     }
-    if (!hl_own_params_find(target->query, &params)) {
+    if (!hl_hookline_params_find(target->query, &params)) {
         refuse(plan, HL_REFUSAL_PARAM_TWICE);
         return;
     }
@@ -244,7 +241,7 @@ static bool is_served_here(struct hl_plan *plan, const struct hl_config *config)
 /* What the app is asked for: `path`, and the query without hookline's parameters. Bytes of the head
  * are used as they stand where path and query stand side by side in them. */
 static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl_target *target,
-    const struct hl_own_params *params, struct hl_plan_scratch *scratch)
+    const struct hl_hookline_params *params, struct hl_plan_scratch *scratch)
 {
     plan->target = path;
     if (!target->has_query)
@@ -261,7 +258,7 @@ static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl
     char *out = scratch->target;
     memcpy(out, path.p, path.n);
     out[path.n] = '?';
-    size_t n = hl_own_params_cut(target->query, params, out + path.n + 1);
+    size_t n = hl_hookline_params_cut(target->query, params, out + path.n + 1);
     if (!is_cut || n > 0)
         plan->target = (struct hl_str){out, path.n + 1 + n};
     return true;
@@ -339,7 +336,7 @@ static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
         plan->target = head->target;
         return;
     }
-    struct hl_own_params none = {0};
+    struct hl_hookline_params none = {0};
     if (target->is_pathless && !target->has_query && head->method_id == HL_METHOD_OPTIONS)
         plan->target = HL_STR("*"); /* RFC 9112 3.2.4 */
     else

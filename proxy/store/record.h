@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/run_terms.h"
-#include "config/replica.h"
+#include "config/endpoint.h"
 #include "store/column.h"
 #include "store/digest.h"
 #include "store/limits.h"

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "config/config.h"
-#include "config/host_list.h"
-#include "config/webhook_field.h"
+#include "config/webhook_setting.h"
 #include "http/url.h"
 
 static enum hl_err add_fields(struct hl_identity *identity, struct hl_str text)

@@ -1,7 +1,7 @@
 /* retry.c - see retry.h. */
 #include "webhook/retry.h"
 
-#include "config/webhook_policy.h"
+#include "config/retry_rule.h"
 
 static bool is_retried(const struct hl_webhook_retry_on *on, uint16_t http_status)
 {

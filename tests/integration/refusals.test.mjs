@@ -128,7 +128,7 @@ const FIXED = {
     'a project': [['route/plan.h', 'HL_NAME_MAX']],
     '`webhookEndpoint`': [
         ['route/plan.h', 'HL_WEBHOOK_URL_MAX'],
-        ['config/webhook_secret.c', 'SECRET_MAX'],
+        ['config/secret.c', 'SECRET_MAX'],
         ['route/mode.c', 'MAX_KEY'],
         ['http/sse.h', 'HL_EVENT_ID_MAX'],
     ],

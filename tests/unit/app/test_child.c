@@ -1,6 +1,6 @@
 /* test_child.c - fork and exec: which program, with what, and how its failure is told. */
 #include "app/child.h"
-#include "config/user.h"
+#include "config/command.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

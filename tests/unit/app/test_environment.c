@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "config/choice.h"
+#include "config/command.h"
 #include "config/config.h"
 #include "config/option.h"
-#include "config/user.h"
 
 static struct hl_config config;
 static char **made;

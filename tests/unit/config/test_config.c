@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
-#include "config/replica.h"
+#include "config/endpoint.h"
 
 static struct hl_config *config;
 static struct hl_buf problems, warnings;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "config/cpu.h"
+#include "config/settle.h"
 
 static char root[] = "/tmp/hookline-cpu-XXXXXX";
 

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "config/config.h"
-#include "config/nearest.h"
 #include "config/option.h"
 #include "config/option_value.h"
 

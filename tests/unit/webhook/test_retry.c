@@ -1,5 +1,5 @@
 /* test_retry.c - which outcomes are tried again (contract 5), and the delays' bounds. */
-#include "config/webhook_policy.h"
+#include "config/retry_rule.h"
 #include "webhook/retry.h"
 
 #include <criterion/criterion.h>

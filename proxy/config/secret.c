@@ -1,7 +1,10 @@
-/* secret_text.c - what nobody sees in a secret, and nobody means. Any thread; no state.
- * Not here: what stands around it, which is taken off before (hl_str_unframe). */
-#include "config/secret_text.h"
+/* secret.c - what nobody sees in a secret, and nobody means; one rule for secrets that sign webhooks, the
+ * operator's and those of callers. Any thread; no state.
+ * Not here: what stands around a secret, which is taken off before (hl_str_unframe). */
+#include "config/secret.h"
 
+#include "base/base64.h"
+#include "base/str.h"
 #include "base/utf8.h"
 
 #define BYTE_ORDER_MARK 0xfeff
@@ -55,4 +58,20 @@ enum hl_err hl_secret_text_tell_fault(struct hl_str text, struct hl_buf *out)
     if (is_utf16(text))
         return hl_buf_printf(out, " (bytes 1 and 2 are the mark of UTF-16; UTF-8 is read)");
     return fault ? hl_buf_printf(out, " (byte %zu is %s)", at, fault) : HL_OK;
+}
+
+/* ---- what may sign webhooks ---- */
+
+#define SECRET_MAX 1024
+
+bool hl_webhook_secret_is_valid(struct hl_str secret)
+{
+    const struct hl_str prefix = HL_STR("whsec_");
+    uint8_t key[SECRET_MAX];
+    if (secret.n == 0 || secret.n > SECRET_MAX)
+        return false;
+    if (!hl_str_starts_with(secret, prefix))
+        return true;
+    struct hl_str text = {secret.p + prefix.n, secret.n - prefix.n};
+    return hl_base64_decode(text, key) > 0;
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "config/webhook_policy.h"
+#include "config/retry_rule.h"
 
 Test(webhook_policy, reads_a_schedule)
 {
