@@ -34,18 +34,29 @@ static void put(struct hl_pg_params *p, const void *bytes, size_t n)
         p->err = hl_buf_append(&p->bytes, bytes, n);
 }
 
+#define WORDS_MAX 5
+
+/* In one piece: it is what each item of each array begins with. */
+static void put_words(struct hl_pg_params *p, const uint32_t *words, size_t n)
+{
+    uint8_t b[4 * WORDS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        b[4 * i] = (uint8_t)(words[i] >> 24);
+        b[4 * i + 1] = (uint8_t)(words[i] >> 16);
+        b[4 * i + 2] = (uint8_t)(words[i] >> 8);
+        b[4 * i + 3] = (uint8_t)words[i];
+    }
+    put(p, b, 4 * n);
+}
+
 static void put_32(struct hl_pg_params *p, uint32_t v)
 {
-    uint8_t b[4];
-    for (int i = 0; i < 4; i++)
-        b[i] = (uint8_t)(v >> (24 - 8 * i));
-    put(p, b, sizeof(b));
+    put_words(p, &v, 1);
 }
 
 static void put_64(struct hl_pg_params *p, int64_t v)
 {
-    put_32(p, (uint32_t)((uint64_t)v >> 32));
-    put_32(p, (uint32_t)v);
+    put_words(p, (const uint32_t[]){(uint32_t)((uint64_t)v >> 32), (uint32_t)v}, 2);
 }
 
 static void begin(struct hl_pg_params *p, unsigned param)
@@ -110,17 +121,13 @@ void hl_pg_add_null(struct hl_pg_params *p, unsigned param)
 void hl_pg_array_begin(struct hl_pg_params *p, unsigned param, enum hl_pg_type type, size_t n)
 {
     begin(p, param);
-    put_32(p, 1); /* dimensions */
-    put_32(p, 1); /* there may be nulls */
-    put_32(p, oids[type]);
-    put_32(p, (uint32_t)n);
-    put_32(p, 1); /* the first one's index */
+    /* One dimension, in which there may be nulls; its type and length, and the first one's index. */
+    put_words(p, (const uint32_t[]){1, 1, oids[type], (uint32_t)n, 1}, WORDS_MAX);
 }
 
 void hl_pg_item_int(struct hl_pg_params *p, int64_t v)
 {
-    put_32(p, 8);
-    put_64(p, v);
+    put_words(p, (const uint32_t[]){8, (uint32_t)((uint64_t)v >> 32), (uint32_t)v}, 3);
 }
 
 void hl_pg_item_id(struct hl_pg_params *p, const struct hl_id *id)
@@ -152,7 +159,7 @@ void hl_pg_array_end(struct hl_pg_params *p)
 
 /* --- sending -------------------------------------------------------------------------------- */
 
-/* Where it was added: mostly where it stands in the statement, too. */
+/* Where it was added: mostly behind the one that stands before it in the statement. */
 static int find(const struct hl_pg_params *p, uint8_t name, int guess)
 {
     for (int i = 0, at = guess; i < p->n; i++, at = at + 1 < p->n ? at + 1 : 0)
@@ -165,9 +172,10 @@ static int find(const struct hl_pg_params *p, uint8_t name, int guess)
 void hl_pg_params_order(const struct hl_pg_params *p, const struct hl_statement *statement,
     const char **values, int *lengths)
 {
+    int at = -1;
     HL_ASSERT(p->n == (int)statement->n_params);
     for (int i = 0; i < p->n; i++) {
-        int at = find(p, statement->params[i], i);
+        at = find(p, statement->params[i], at + 1 < p->n ? at + 1 : 0);
         HL_ASSERT(at >= 0);
         values[i] = p->is_null[at] ? NULL : p->bytes.p ? p->bytes.p + p->at[at] : "";
         lengths[i] = p->lengths[at];
