@@ -19,7 +19,6 @@
 #include "caller/client.h"
 #include "http/edit.h"
 #include "run/ending.h"
-#include "run/keep.h"
 #include "run/page.h"
 #include "run/passage.h"
 #include "run/recent.h"
@@ -38,7 +37,7 @@ static void on_spool_room(void *owner)
 }
 
 static const struct hl_spool_events spool_events = {
-    .on_room = on_spool_room, .on_done = hl_keep_end};
+    .on_room = on_spool_room, .on_done = hl_tee_end};
 
 static void fail_bad_response(struct hl_run *run, const struct hl_refusal *why)
 {
@@ -104,7 +103,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
     run->response.framing = choose_framing(run, head);
     if (run->store.record == HL_RECORD_OPEN) {
-        hl_keep_begin(run, head, &spool_events);
+        hl_tee_begin(run, head, &spool_events);
         hl_run_retry_note(run, head);
     }
     if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {

@@ -1,20 +1,123 @@
-/* tee.c - how long the copy of a response for a webhook may hold up the caller who reads it.
- * Owns: the clock of those pauses. Thread: the worker's.
- * Promise: a caller waits at most five seconds in all, one when the disk stands still, and is never
+/* tee.c - the copy of a response that the store keeps, and how long it may hold up the caller who reads it.
+ * Owns: the outcome's fields that speak of the response; the clock of those pauses. Thread: the worker's.
+ * Promise: fields and body are those that the caller was given; what cannot be kept is said, in the
+ * log and in the outcome. A caller waits at most five seconds in all, one when the disk stands still, and is never
  * cut: the copy is given up for it, and the webhook says so. Without a caller the copy takes its time.
- * Not here: how much may wait before a pause (spool.c), the pausing itself (respond.c). */
+ * Not here: the copying itself (passage.c, spool.c), how much may wait before a pause (spool.c), the pausing
+ * itself (respond.c). */
 #include "run/tee.h"
 
+#include <string.h>
+
+#include "base/log.h"
+#include "base/utf8.h"
 #include "body/spool.h"
+#include "config/config.h"
+#include "http/body_check.h"
+#include "http/head.h"
+#include "run/report.h"
 #include "run/run.h"
 #include "run/runs.h"
 #include "run/service.h"
+#include "run/stream.h"
+#include "store/claim.h"
 #include "store/gauges.h"
 #include "store/store.h"
 
 #define LOOK_MS       200
 #define STILL_MAX_MS  1000
 #define PAUSED_MAX_MS 5000
+
+/* A field for the envelope and the result; one that is no UTF-8 or longer than anyone needs is left
+ * out. */
+static void keep_field(char out[HL_CONTENT_FIELD_MAX + 1], const struct hl_field *field)
+{
+    if (!field || field->value.n > HL_CONTENT_FIELD_MAX || !hl_utf8_is_valid(field->value))
+        return;
+    memcpy(out, field->value.p, field->value.n);
+    out[field->value.n] = '\0';
+}
+
+/* A synchronous run may be recorded for a stream that is not kept after all. */
+static bool is_wanted(const struct hl_run *run)
+{
+    return hl_run_is_async(run) || run->store.has_webhook || hl_run_stream_adds_ids(run);
+}
+
+/* Without memory for a spool the response is there, and not kept: that is not one without a body. */
+static void note_unkept(struct hl_run *run, enum hl_err why)
+{
+    struct hl_outcome *o = &run->store.finish->outcome;
+    o->body = (struct hl_body){.where = HL_BODY_UNKEPT};
+    o->encoding = HL_ENCODING_NONE;
+    hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
+    HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_TEXT("error", hl_err_text(why)));
+}
+
+/* What the envelope and the result will say of the response (contract 5), copied before the head's
+ * bytes go. */
+void hl_tee_begin(
+    struct hl_run *run, const struct hl_head *head, const struct hl_spool_events *events)
+{
+    const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
+    const struct hl_field *coding = hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
+    struct hl_outcome *outcome = &run->store.finish->outcome;
+    keep_field(outcome->content_type, type);
+    keep_field(outcome->content_encoding, coding);
+    outcome->http_status = head->status;
+    if (head->framing == HL_FRAMING_NONE)
+        return;
+    run->spool = hl_spool_new(&run->runs->spools, run->runs->config->max_kept_response, true,
+        type && hl_is_json_type(type->value.p, type->value.n), events, run);
+    hl_run_stream_set_spool(run);
+    if (!run->spool) {
+        note_unkept(run, HL_ERR_NOMEM);
+        return;
+    }
+    if (!is_wanted(run))
+        hl_spool_give_up(run->spool, HL_ERR_UNAVAILABLE);
+    if (head->framing == HL_FRAMING_LENGTH)
+        hl_spool_expect(run->spool, head->content_length);
+}
+
+/* How the body stands in the envelope: found while it passed (contract 5). */
+static void describe_body(struct hl_outcome *o, const struct hl_body_check *check)
+{
+    switch (hl_body_check_end(check)) {
+    case HL_BODY_JSON:
+        o->encoding = HL_ENCODING_JSON;
+        break;
+    case HL_BODY_TEXT:
+        o->encoding = HL_ENCODING_TEXT;
+        o->escaped_size = check->escaped;
+        break;
+    case HL_BODY_BINARY:
+        o->encoding = HL_ENCODING_BASE64;
+        break;
+    }
+}
+
+void hl_tee_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
+{
+    struct hl_run *run = owner;
+    struct hl_outcome *o = &run->store.finish->outcome;
+    run->spool = NULL;
+    o->body = *body;
+    if (body->where == HL_BODY_DROPPED || body->where == HL_BODY_UNKEPT)
+        o->encoding = HL_ENCODING_NONE;
+    else
+        describe_body(o, hl_spool_check(spool));
+    if (body->where == HL_BODY_UNKEPT)
+        hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
+    if (err != HL_OK)
+        HL_LOG(WARN, "a response is not kept", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_TEXT("error", hl_err_text(err)), HL_LOG_INT("bytes", body->size));
+    hl_run_stream_end(run, o->state, o->reason, false);
+    hl_report_end(run);
+}
+
+/* ---- pauses ---- */
 
 static void on_look(struct hl_timer *timer);
 

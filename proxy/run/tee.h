@@ -1,10 +1,16 @@
-/* tee.h - how long the copy of a response for a webhook may hold up the caller who reads it. */
+/* tee.h - the copy of a response that the store keeps, for its webhook and its result, and how long it may hold up
+ * the caller who reads it. */
 #ifndef HL_RUN_TEE_H
 #define HL_RUN_TEE_H
 
+#include "base/err.h"
 #include "loop/wheel.h"
 
+struct hl_body;
+struct hl_head;
 struct hl_run;
+struct hl_spool;
+struct hl_spool_events;
 
 /* What the copy has cost so far. Times are uv_now's, in ms. */
 struct hl_tee {
@@ -14,6 +20,13 @@ struct hl_tee {
     uint64_t written;      /* what it had taken then */
     struct hl_timer look;  /* at how it gets on; without on_fire there was no pause yet */
 };
+
+/* The final head is there: what envelope and result say of the response is copied from it, and a
+ * spool is made for its body. `events`: the response's, with hl_tee_end as their end. */
+void hl_tee_begin(
+    struct hl_run *run, const struct hl_head *head, const struct hl_spool_events *events);
+/* hl_spool_events.on_done: the body is at rest, or dropped; the run's end is reported. */
+void hl_tee_end(void *run, struct hl_spool *spool, enum hl_err err, struct hl_body *body);
 
 /* Whether the run's response must wait for its spool; asked whenever that may have changed. */
 bool hl_tee_lags(struct hl_run *run);

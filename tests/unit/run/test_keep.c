@@ -4,7 +4,7 @@
 #include "config/config.h"
 #include "fake_store.h"
 #include "loop_fixture.h"
-#include "run/keep.h"
+#include "run/tee.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void on_room(void *owner)
     (void)owner;
 }
 
-static const struct hl_spool_events events = {.on_room = on_room, .on_done = hl_keep_end};
+static const struct hl_spool_events events = {.on_room = on_room, .on_done = hl_tee_end};
 
 /* A response whose head has these lines, to a request of this method. */
 static void begin_response(enum hl_method method, const char *lines)
@@ -54,7 +54,7 @@ static void begin_response(enum hl_method method, const char *lines)
     cr_assert_eq(hl_message_read_response(&reader_of_head, &bytes, method, false, &head, &fault),
         HL_MESSAGE_HEAD);
     hl_message_reader_fini(&reader_of_head);
-    hl_keep_begin(run, &head, &events);
+    hl_tee_begin(run, &head, &events);
 }
 
 /* Its body is whole: what the store is told. */
