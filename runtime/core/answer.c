@@ -1,21 +1,22 @@
-/* answer.c - a call's answer as a whole: a value, bytes, a problem; and the end of a call.
+/* answer.c - a call's answer: a value, bytes, a problem, or values one by one; and the end of a call.
  * Thread: the one that has taken the call.
  * Promise: an answer leaves with the call's release, in one message; nothing here waits but
- * hl_call_send.
- * Not here: values one by one (emit.c), the bytes' way to the socket (connection.c). */
-#include "core/answer.h"
-
+ * call_send.
+ * Not here: the bytes' way to the socket (connection.c). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "core/call.h"
+#include "core/call_inside.h"
 #include "core/connection.h"
 #include "core/desk.h"
 #include "core/fork.h"
+#include "core/output.h"
 #include "core/server.h"
 #include "http/body_check.h"
 #include "http/byte.h"
@@ -29,7 +30,8 @@
 
 /* ---- pieces ---- */
 
-enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece)
+/* Sends it, after waiting until less than a window is unsent. Takes the piece. */
+static enum hl_err call_send(struct hl_call *call, struct hl_piece *piece)
 {
     if (hl_fork_is_child()) { /* the caller is the parent's, and so is the loop */
         free(piece);
@@ -53,7 +55,8 @@ enum hl_err hl_call_send(struct hl_call *call, struct hl_piece *piece)
     return HL_OK;
 }
 
-enum hl_err hl_call_finish(
+/* Puts it on the call as its last. Takes the piece; NULL is HL_ERR_NOMEM. */
+static enum hl_err call_finish(
     struct hl_call *call, struct hl_piece *piece, enum hl_piece_end end, enum hl_call_stage stage)
 {
     free(call->last);
@@ -65,7 +68,9 @@ enum hl_err hl_call_finish(
     return hl_call_is_gone(call) ? HL_ERR_CANCELLED : HL_OK;
 }
 
-struct hl_piece *hl_call_write_answer(const struct hl_call *call, struct hl_answer *answer)
+/* The head and the body of an answer as one piece, NULL when out of memory. Fills in what all of the
+ * call's answers have in common. */
+static struct hl_piece *call_write_answer(const struct hl_call *call, struct hl_answer *answer)
 {
     size_t cap = HEAD_MAX + answer->content_type.n + (answer->refusal ? 2048 : answer->body.n);
     struct hl_piece *piece = hl_piece_new(cap);
@@ -99,8 +104,7 @@ static enum hl_err finish_with(
     call->status = status;
     struct hl_answer answer = {
         .status = status, .content_type = type, .body = status == 204 ? HL_STR("") : body};
-    return hl_call_finish(
-        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
+    return call_finish(call, call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
 }
 
 static enum hl_err finish_enveloped(struct hl_call *call, uint16_t status, struct hl_str json)
@@ -173,7 +177,9 @@ static void clean(char out[DETAIL_MAX + 1], struct hl_str text)
     out[n] = '\0';
 }
 
-struct hl_piece *hl_call_write_chunk(const struct hl_call *call, struct hl_str bytes)
+/* A part of a stream's body as one piece, in a chunk where the caller knows chunks; NULL when out of
+ * memory. */
+static struct hl_piece *call_write_chunk(const struct hl_call *call, struct hl_str bytes)
 {
     struct hl_piece *piece = hl_piece_new(HL_CHUNK_HEAD_MAX + bytes.n + 2);
     if (!piece)
@@ -195,7 +201,7 @@ static struct hl_piece *write_error_event(const struct hl_call *call, const stru
     char problem[2048], event[2048 + 32];
     size_t n = hl_problem_write(problem, sizeof(problem), why, &call->run_id);
     n = (size_t)snprintf(event, sizeof(event), "event: error\ndata: %.*s\n\n", (int)n, problem);
-    return hl_call_write_chunk(call, (struct hl_str){event, n});
+    return call_write_chunk(call, (struct hl_str){event, n});
 }
 
 static enum hl_err fail(struct hl_call *call, const struct hl_refusal *why)
@@ -204,9 +210,8 @@ static enum hl_err fail(struct hl_call *call, const struct hl_refusal *why)
     call->status = why->status;
     hl_buf_fini(&call->values);
     if (call->stage == HL_CALL_EVENTS)
-        return hl_call_finish(call, write_error_event(call, why), HL_PIECE_CUT, HL_CALL_DONE);
-    return hl_call_finish(
-        call, hl_call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
+        return call_finish(call, write_error_event(call, why), HL_PIECE_CUT, HL_CALL_DONE);
+    return call_finish(call, call_write_answer(call, &answer), HL_PIECE_LAST, HL_CALL_ANSWERED);
 }
 
 enum hl_err hl_call_refuse(struct hl_call *call, const struct hl_refusal *why)
@@ -245,4 +250,177 @@ void hl_call_release(struct hl_call *call)
         HL_LOG_INT("duration_ms", (hl_clock_mono_us() - call->taken_us) / 1000));
     hl_queue_leave(&desk->queue);
     hl_mailbox_post(&desk->mail.box, &call->released);
+}
+
+/* ---- a call's values one by one: events as they come, or one array of all. An event leaves at once, and while more
+ * than a window of bytes waits for the caller the thread waits too; the array has the bound of a request's body ---- */
+
+#define ESCAPED_AT_ONCE 4096 /* bytes of a text */
+
+/* ---- events ---- */
+
+static enum hl_err begin_events(struct hl_call *call)
+{
+    struct hl_answer answer = {.status = 200,
+        .content_type = HL_STR("text/event-stream; charset=utf-8"),
+        .cache_control = "no-cache",
+        .closes = call->minor == 0,
+        .is_stream = true};
+    struct hl_piece *piece = call_write_answer(call, &answer);
+    if (!piece)
+        return HL_ERR_NOMEM;
+    call->stage = HL_CALL_EVENTS;
+    call->status = 200;
+    return call_send(call, piece);
+}
+
+/* The next line of *rest, without its end: CRLF, LF or CR (WHATWG HTML 9.2.5). False at the end; a
+ * text that ends with a line's end has an empty line after it. */
+static bool next_line(struct hl_str *rest, struct hl_str *line)
+{
+    if (!rest->p)
+        return false;
+    size_t n = 0;
+    while (n < rest->n && rest->p[n] != '\n' && rest->p[n] != '\r')
+        n++;
+    *line = (struct hl_str){rest->p, n};
+    if (n == rest->n) {
+        *rest = (struct hl_str){NULL, 0};
+        return true;
+    }
+    n += rest->p[n] == '\r' && n + 1 < rest->n && rest->p[n + 1] == '\n' ? 2 : 1;
+    rest->p += n;
+    rest->n -= n;
+    return true;
+}
+
+/* Each line as "data: line", then an empty one. */
+static enum hl_err write_event(struct hl_buf *out, struct hl_str text)
+{
+    struct hl_str line;
+    enum hl_err err = hl_buf_reserve(out, text.n + 16);
+    while (!err && next_line(&text, &line)) {
+        err = hl_buf_append_str(out, HL_STR("data: "));
+        if (!err)
+            err = hl_buf_append_str(out, line);
+        if (!err)
+            err = hl_buf_append(out, "\n", 1);
+    }
+    return err ? err : hl_buf_append(out, "\n", 1);
+}
+
+static enum hl_err send_event(struct hl_call *call, struct hl_str text)
+{
+    struct hl_buf event;
+    hl_buf_init(&event, 0);
+    enum hl_err err = write_event(&event, text.p ? text : HL_STR(""));
+    struct hl_piece *piece = err ? NULL : call_write_chunk(call, hl_buf_str(&event));
+    hl_buf_fini(&event);
+    return piece ? call_send(call, piece) : HL_ERR_NOMEM;
+}
+
+/* ---- the array ---- */
+
+static enum hl_err begin_value(struct hl_call *call)
+{
+    call->stage = HL_CALL_VALUES;
+    return hl_buf_append(&call->values, call->values.n ? "," : "[", 1);
+}
+
+static enum hl_err add_json(struct hl_call *call, struct hl_str json)
+{
+    enum hl_err err = begin_value(call);
+    return err ? err : hl_buf_append_str(&call->values, json);
+}
+
+static enum hl_err add_text(struct hl_call *call, struct hl_str text)
+{
+    char escaped[6 * ESCAPED_AT_ONCE];
+    enum hl_err err = begin_value(call);
+    if (!err)
+        err = hl_buf_append(&call->values, "\"", 1);
+    while (!err && text.n > 0) {
+        size_t n = text.n < ESCAPED_AT_ONCE ? text.n : ESCAPED_AT_ONCE;
+        err = hl_buf_append(&call->values, escaped, hl_json_escape(escaped, text.p, n));
+        text.p += n;
+        text.n -= n;
+    }
+    return err ? err : hl_buf_append(&call->values, "\"", 1);
+}
+
+/* ---- what the host calls ---- */
+
+enum hl_err hl_call_begin(struct hl_call *call)
+{
+    if (call->stage >= HL_CALL_ANSWERED)
+        return HL_ERR_INVALID;
+    if (hl_call_is_gone(call))
+        return HL_ERR_CANCELLED;
+    if (!call->wants_events || call->stage == HL_CALL_EVENTS)
+        return HL_OK;
+    return begin_events(call);
+}
+
+/* A value that could not be kept or sent leaves a gap: what follows must not look whole. */
+static enum hl_err emit(struct hl_call *call, struct hl_str value,
+    enum hl_err (*add)(struct hl_call *call, struct hl_str value))
+{
+    enum hl_err err = call->gap ? call->gap : hl_call_begin(call);
+    if (err)
+        return err;
+    err = call->wants_events ? send_event(call, value) : add(call, value);
+    if (err && err != HL_ERR_CANCELLED)
+        call->gap = err;
+    return err;
+}
+
+enum hl_err hl_call_emit_json(struct hl_call *call, struct hl_str json)
+{
+    return emit(call, json, add_json);
+}
+
+enum hl_err hl_call_emit_text(struct hl_call *call, struct hl_str text)
+{
+    return hl_utf8_is_valid(text) ? emit(call, text, add_text) : HL_ERR_INVALID;
+}
+
+static enum hl_err end_events(struct hl_call *call)
+{
+    struct hl_piece *piece = hl_piece_new(5);
+    if (piece && call->minor > 0) {
+        memcpy(piece->bytes, "0\r\n\r\n", 5);
+        piece->n = 5;
+    }
+    return call_finish(call, piece, HL_PIECE_LAST, HL_CALL_DONE);
+}
+
+/* Nobody gets values with a gap in them. */
+static enum hl_err refuse_gap(struct hl_call *call)
+{
+    hl_call_refuse(
+        call, hl_refusal(call->gap == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_VALUES_LONG
+                                                       : HL_REFUSAL_FUNCTION_VALUES_MEMORY));
+    return call->gap;
+}
+
+enum hl_err hl_call_end(struct hl_call *call)
+{
+    enum hl_err err = hl_call_begin(call);
+    if (err)
+        return err;
+    if (call->gap)
+        return refuse_gap(call);
+    if (call->wants_events)
+        return end_events(call);
+    err = hl_buf_append_str(&call->values, call->values.n ? HL_STR("]") : HL_STR("[]"));
+    if (err) {
+        call->gap = err;
+        return refuse_gap(call);
+    }
+    call->stage = HL_CALL_SILENT;
+    struct hl_buf values = call->values;
+    hl_buf_init(&call->values, 0);
+    err = hl_call_answer_json(call, 200, hl_buf_str(&values));
+    hl_buf_fini(&values);
+    return err;
 }

@@ -1,6 +1,6 @@
 /* call.c - one call of a function: what was asked, and whether anybody still waits for the answer.
  * Owns: struct hl_call. Thread: see core/call_inside.h.
- * Not here: answers (answer.c, emit.c), what comes before them (progress.c), where calls come from
+ * Not here: answers (answer.c, answer.c), what comes before them (progress.c), where calls come from
  * (connection.c). */
 #include "core/call.h"
 #include "core/call_inside.h"
@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "core/desk.h"
-#include "core/media.h"
 #include "core/server.h"
+#include "core/triage.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/url.h"

@@ -82,7 +82,7 @@ bool hl_call_has_room(struct hl_call *call);
 /* ---- how far it is ---- */
 
 /* Says how far the function is, to a caller who listens for that: JSON text (the host's duty), which
- * goes out as one line of ASCII (core/json_line.h) in an interim response. Any thread; never waits:
+ * goes out as one line of ASCII (core/progress.h) in an interim response. Any thread; never waits:
  * a value takes the place of one that has not gone out. The first goes out at once, others after
  * HL_PROGRESS_EVERY_MS, one that still waits before the answer. After the head of a stream, and for
  * callers of HTTP/1.0, it is dropped: HL_OK. HL_ERR_TOO_LARGE: the line is longer than

@@ -4,7 +4,7 @@
 #define HL_RUNTIME_CONNECTION_H
 
 #include "base/id.h"
-#include "core/piece.h"
+#include "core/output.h"
 #include "core/triage.h"
 #include "http/message.h"
 #include "loop/wheel.h"

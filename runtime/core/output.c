@@ -2,7 +2,7 @@
  * Owns: pieces that the socket has not taken. Thread: the loop's.
  * Promise: a call gets its credit back when the socket has taken the bytes, and not before; what the
  * socket does not take at once is copied in slices of bounded size.
- * Not here: what an answer is (answer.c, emit.c). */
+ * Not here: what an answer is (answer.c, answer.c). */
 #include "core/output.h"
 
 #include <stdlib.h>
@@ -12,6 +12,21 @@
 #include "base/list.h"
 #include "core/call_inside.h"
 #include "core/connection.h"
+#include "core/desk.h"
+
+/* ---- bytes on their way from a host's thread to a caller's connection ---- */
+
+struct hl_piece *hl_piece_new(size_t cap)
+{
+    struct hl_piece *piece = malloc(sizeof(*piece) + cap);
+    if (!piece)
+        return NULL;
+    piece->msg.type = HL_DESK_PIECE;
+    hl_list_init(&piece->node);
+    piece->end = HL_PIECE_MORE;
+    piece->n = piece->sent = 0;
+    return piece;
+}
 
 #define SLICE (256 * 1024)
 

@@ -3,11 +3,20 @@
 #ifndef HL_RUNTIME_TRIAGE_H
 #define HL_RUNTIME_TRIAGE_H
 
+#include <stdbool.h>
+
 #include "http/refusal.h"
 #include "http/url.h"
 
 struct hl_desk;
 struct hl_head;
+struct hl_str;
+
+/* ---- what a caller wants to read (RFC 9110 12.5.1), as far as it matters here ---- */
+
+/* Whether one value of Accept names text/event-stream, and not with q=0. Wildcards do not ask for a
+ * stream. */
+bool hl_media_wants_events(struct hl_str accept);
 
 struct hl_triage {
     struct hl_refusal refusal; /* status 0: none */

@@ -1,9 +1,9 @@
-/* test_media.c - which Accept asks for a stream of events. */
+/* test_triage.c - which Accept asks for a stream of events. */
 #include <criterion/criterion.h>
 
 #include "base/compiler.h"
 #include "base/str.h"
-#include "core/media.h"
+#include "core/triage.h"
 
 Test(media, wants_events_where_they_are_named)
 {
