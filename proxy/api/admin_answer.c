@@ -3,18 +3,17 @@
  * Owns: the call of the present request. Thread: control.
  * Promise: who asks is known before anything is answered that not everybody may see.
  * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c), answers that
- * come in pieces (admin_file.c, admin_follow.c, admin_pass.c). */
+ * come in pieces (admin_response.c, admin_response.c, admin_pass.c). */
 #include "api/admin_answer.h"
 
 #include <string.h>
 
 #include "api/admin_connection.h"
-#include "api/admin_follow.h"
 #include "api/admin_response.h"
 #include "api/endpoint.h"
 #include "api/rest.h"
 #include "api/rest_route.h"
-#include "auth/credential.h"
+#include "auth/principal.h"
 #include "config/access.h"
 #include "config/config.h"
 #include "http/url.h"

@@ -3,8 +3,8 @@
 #ifndef HL_API_ADMIN_ANSWER_H
 #define HL_API_ADMIN_ANSWER_H
 
-#include "api/admin_file.h"
 #include "api/admin_pass.h"
+#include "api/admin_response.h"
 #include "api/rest_call.h"
 #include "auth/seat.h"
 #include "base/buf.h"

@@ -39,4 +39,15 @@ void hl_exposition_offset(
  * its bytes twice. */
 void hl_exposition_label(char *out, size_t len, const char *name, struct hl_str value);
 
+/* ---- what the kernel says of this process ---- */
+
+struct hl_process {
+    uint64_t resident_bytes;
+    uint64_t cpu_us; /* user and system, all threads, since the start */
+    uint64_t open_fds;
+};
+
+/* Reads /proc/self, which waits for no device. What cannot be read is 0. */
+void hl_process_read(struct hl_process *process);
+
 #endif

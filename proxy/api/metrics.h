@@ -6,7 +6,7 @@
 #define HL_API_METRICS_H
 
 #include "api/endpoint.h"
-#include "api/process.h"
+#include "api/exposition.h"
 #include "auth/auth.h"
 #include "auth/seat.h"
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
 /* rest.h - the REST interface (contract 8) on the control thread: one implementation, whatever
- * front a request came by: the run listener (rest_inquiry.c), the admin listener or the control
+ * front a request came by: the run listener (rest.c), the admin listener or the control
  * socket (admin_connection.c), or the command line without a running sidecar (cli/).
  *
  * A front fills a struct hl_rest_call and begins it. */
@@ -10,12 +10,11 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct hl_rest_call;
-struct hl_rest_parts;
-
 struct hl_auth;
 struct hl_auth_seat;
 struct hl_rest;
+struct hl_rest_call;
+struct hl_rest_parts;
 
 /* On failure NULL: out of memory. */
 struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts);

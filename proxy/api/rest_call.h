@@ -10,13 +10,12 @@
 #include "loop/slot.h"
 #include "worker/inquiry.h"
 
+struct hl_auth;
 struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
-struct hl_store_msg;
-
-struct hl_auth;
 struct hl_rest_named;
+struct hl_store_msg;
 
 /* What the interface stands on; everything in it outlives it. */
 struct hl_rest_parts {
@@ -76,8 +75,8 @@ struct hl_rest_call {
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
     struct hl_rest_wait wait;
     hl_rest_handler *after_wait;
-    hl_rest_handler *as_owner;     /* rest_owner.h */
-    hl_rest_handler *with_request; /* rest_request.h */
+    hl_rest_handler *as_owner;     /* rest_handler.h */
+    hl_rest_handler *with_request; /* rest_handler.h */
     bool is_counted;               /* of its account's rate, for a run that it makes */
 };
 
@@ -123,5 +122,11 @@ void hl_rest_refuse_saying(struct hl_rest_call *call, enum hl_refusal_cause caus
 /* The store said no: what it means for the asker. `what`: "run", "delivery", … */
 void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char *what);
 void hl_rest_refuse_memory(struct hl_rest_call *call);
+
+/* ---- waiting for the run's end before it is answered ---- */
+
+/* `then` when the run that call->id names has ended, or call->params.wait_ms are over, or nobody may wait;
+ * at once where nothing is to be waited for. */
+void hl_rest_wait(struct hl_rest_call *call, hl_rest_handler *then);
 
 #endif

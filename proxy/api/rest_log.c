@@ -2,12 +2,11 @@
  * before that what the store has.
  * Thread: control.
  * Not here: which lines are a run's (loop/run_log.c). */
-#include "api/rest_log.h"
+#include "api/rest_handler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/rest_owner.h"
 #include "config/config.h"
 #include "config/endpoint.h"
 #include "loop/run_log.h"

@@ -1,20 +1,153 @@
 /* rest_overview.c - how the runs of a span of time ended and how long they took, in numbers: in all, by app, and as
- * a series of points for charts. Admins also see deliveries, destinations that fail, and replicas.
+ * a series of points for charts. Admins also see deliveries, destinations that fail, and replicas. The lists of
+ * replicas and projects.
  * Thread: control.
  * Not here: the counting (store/tally.h). */
-#include "api/rest_overview.h"
+#include "api/rest_handler.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/json.h"
-#include "api/rest_destination.h"
 #include "api/rest_param.h"
-#include "api/rest_replica.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "store/op.h"
 #include "store/overview.h"
 #include "store/question.h"
+#include "store/store.h"
+
+/* ---- the processes that share the store; a store that one process owns has none ---- */
+
+/* To a tenth. */
+static json_t *seconds(int64_t ms)
+{
+    return json_real((double)((ms + 50) / 100) / 10);
+}
+
+json_t *hl_rest_replica_json(const struct hl_replica_row *r)
+{
+    return HL_JSON_OBJECT({"replica_id", hl_json_id(&r->id)},
+        {"name", hl_json_text(hl_str_from(r->name))},
+        {"version", hl_json_text(hl_str_from(r->version))},
+        {"state", hl_json_text(hl_str_from(r->state))}, {"started_at", hl_json_time(r->started_ms)},
+        {"age_seconds", seconds(r->age_ms)}, {"beat_seconds", seconds(r->beat_age_ms)},
+        {"runs", json_integer((json_int_t)r->runs)},
+        {"deliveries", json_integer((json_int_t)r->deliveries)});
+}
+
+static void end(struct hl_rest_call *call, const struct hl_list_replicas *l)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < l->count; i++)
+        if (!hl_json_push(array, hl_rest_replica_json(&l->rows[i]))) {
+            json_decref(array);
+            array = NULL;
+        }
+    hl_rest_end_json(call, 200, array ? HL_JSON_OBJECT({"replicas", array}) : NULL);
+}
+
+static void show_replicas(struct hl_rest_call *call)
+{
+    const struct hl_list_replicas *l = (const struct hl_list_replicas *)call->answers[0];
+    if (l->m.rc == HL_OK)
+        end(call, l);
+    else
+        hl_rest_refuse_store(call, l->m.rc, "replica");
+}
+
+void hl_rest_list_replicas(struct hl_rest_call *call)
+{
+    static const struct hl_list_replicas none;
+    if (!hl_store_is_shared(hl_rest_parts(call)->store)) {
+        end(call, &none);
+        return;
+    }
+    struct hl_list_replicas *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    hl_rest_ask_store(call, HL_STORE_LIST_REPLICAS, &l->m);
+    hl_rest_then(call, show_replicas);
+}
+
+/* ---- projects: which have runs; of one, who asks and which apps have runs ---- */
+
+/* The apps of the call's project; without one, the projects. */
+static void ask(struct hl_rest_call *call, void (*step)(struct hl_rest_call *call))
+{
+    struct hl_list_apps *l = calloc(1, sizeof(*l));
+    if (!l) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    hl_str_put(l->project, sizeof(l->project), call->project);
+    hl_rest_ask_store(call, HL_STORE_LIST_APPS, &l->m);
+    hl_rest_then(call, step);
+}
+
+static json_t *names(const struct hl_list_apps *l)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < l->count; i++)
+        if (!hl_json_push(array, hl_json_text(hl_str_from(l->names[i])))) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* ---- all projects ---- */
+
+static void show_all(struct hl_rest_call *call)
+{
+    const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
+    const struct hl_config *config = hl_rest_parts(call)->config;
+    if (l->m.rc == HL_OK)
+        hl_rest_end_json(call, 200,
+            HL_JSON_OBJECT(
+                {"projects", names(l)}, {"project_id", hl_json_text_or_null(config->project_id)}));
+    else
+        hl_rest_refuse_store(call, l->m.rc, "project");
+}
+
+void hl_rest_list_projects(struct hl_rest_call *call)
+{
+    ask(call, show_all);
+}
+
+/* ---- one project ---- */
+
+static uint16_t run_port(const struct hl_config *config)
+{
+    const struct sockaddr_storage *addr = &config->listen.items[0].addr;
+    return ntohs(addr->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)addr)->sin6_port
+                                             : ((const struct sockaddr_in *)addr)->sin_port);
+}
+
+static void show_project(struct hl_rest_call *call)
+{
+    const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "project");
+        return;
+    }
+    const struct hl_config *config = hl_rest_parts(call)->config;
+    bool is_admin = call->is_operator || call->asker.is_admin;
+    hl_rest_end_json(call, 200,
+        HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
+            {"role", json_string(hl_role_text(is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE))},
+            {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))}, {"apps", names(l)},
+            {"app_name", hl_json_text_or_null(config->app_name)},
+            {"run_port", json_integer(run_port(config))}));
+}
+
+void hl_rest_show_project(struct hl_rest_call *call)
+{
+    ask(call, show_project);
+}
 
 /* ---- what is asked ---- */
 

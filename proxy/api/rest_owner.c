@@ -1,7 +1,7 @@
 /* rest_owner.c - what only admins and whoever made a run may do with it: the run is looked up first.
  * Thread: control.
  * Not here: rights that need no look at a run (rest_route.c). */
-#include "api/rest_owner.h"
+#include "api/rest_handler.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* rest_record.c - runs as JSON: the members of the REST interface.
  * Thread: control.
- * Not here: their deliveries (rest_delivery_record.c). */
+ * Not here: their deliveries (rest_delivery.c). */
 #include "api/rest_record.h"
 
 #include "api/json.h"

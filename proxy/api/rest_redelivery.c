@@ -2,7 +2,7 @@
  * Thread: control.
  * Promise: many leave room for new webhooks. Of those that are named each has one answer: it is sent again,
  * it is refused, or it is left as it was. */
-#include "api/rest_redelivery.h"
+#include "api/rest_handler.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,21 +6,8 @@
 #include <string.h>
 
 #include "api/method.h"
-#include "api/rest_account.h"
-#include "api/rest_delivery.h"
-#include "api/rest_destination.h"
-#include "api/rest_events.h"
-#include "api/rest_log.h"
-#include "api/rest_overview.h"
+#include "api/rest_handler.h"
 #include "api/rest_param.h"
-#include "api/rest_project.h"
-#include "api/rest_redelivery.h"
-#include "api/rest_replica.h"
-#include "api/rest_request.h"
-#include "api/rest_rerun.h"
-#include "api/rest_result.h"
-#include "api/rest_run.h"
-#include "api/rest_session.h"
 #include "config/config.h"
 #include "http/url.h"
 

@@ -3,20 +3,17 @@
  * Promise: the list is of stored runs and of the workers' recent synchronous ones, newest first, as
  * if it were one; a page goes on below the last, whatever comes in meanwhile.
  * Not here: results (rest_result.c), the members (rest_record.c). */
-#include "api/rest_run.h"
+#include "api/rest_handler.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
-#include "api/rest_delivery_record.h"
-#include "api/rest_owner.h"
+#include "api/rest_call.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
-#include "api/rest_request.h"
-#include "api/rest_wait.h"
-#include "auth/identity.h"
 #include "auth/json_load.h"
+#include "auth/principal.h"
 #include "body/journal.h"
 #include "body/journals.h"
 #include "config/config.h"

@@ -3,7 +3,7 @@
  * token for calls, where those ask for one.
  * Thread: control.
  * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
-#include "api/rest_session.h"
+#include "api/rest_handler.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -13,14 +13,56 @@
 
 #include "auth/issuer.h"
 #include "auth/jwt.h"
-#include "auth/own_keys.h"
+#include "auth/key_set.h"
+#include "auth/registry.h"
 #include "auth/state.h"
 #include "auth/verify_key.h"
+#include "base/compiler.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "config/access.h"
 #include "config/config.h"
 #include "store/account.h"
+
+static void add(struct hl_key_list *list, const struct hl_list_keys *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        struct hl_verify_key *key = hl_issuer_read_key(found->keys[i].bytes, found->keys[i].n);
+        if (key)
+            list->items[list->n++] = key;
+        else
+            HL_LOG(ERROR, "auth: an imported signing key cannot be used");
+    }
+}
+
+static enum hl_err add_imported(struct hl_key_list *list, struct hl_store *store)
+{
+    struct hl_list_keys *found = calloc(1, sizeof(*found));
+    if (!found)
+        return HL_ERR_NOMEM;
+    found->m.msg.type = HL_STORE_LIST_KEYS;
+    enum hl_err err = hl_store_ask(store, &found->m);
+    if (!err)
+        add(list, found);
+    explicit_bzero(found, sizeof(*found));
+    free(found);
+    return err;
+}
+
+/* Reads what the store has just now, into the registry. After an error those stay that were there. Any
+ * thread that may block. */
+static enum hl_err own_keys_read(
+    struct hl_registry *registry, const struct hl_issuer *issuer, struct hl_store *store)
+{
+    struct hl_key_list list = {.n = 1};
+    list.items[0] = hl_verify_key_hold(hl_issuer_key(issuer));
+    enum hl_err err = hl_store_is_shared(store) ? add_imported(&list, store) : HL_OK;
+    if (!err)
+        return hl_registry_set_keys(registry, HL_KEYS_OWN, &list);
+    hl_key_list_fini(&list);
+    return err;
+}
 
 #define ACCOUNTS_AT_ONCE 200
 #define LATE_PAUSE_S     1
@@ -97,7 +139,7 @@ static enum hl_err read_own_keys(void *self)
 {
     struct hl_auth *auth = self;
     struct hl_issuer *issuer = hl_auth_issuer(auth);
-    return issuer ? hl_own_keys_read(&auth->registry, issuer, auth->store) : HL_OK;
+    return issuer ? own_keys_read(&auth->registry, issuer, auth->store) : HL_OK;
 }
 
 /* Whoever finds our own key finds the issuer, too. */

@@ -6,7 +6,7 @@
  * the signature, is checked on threads of auth's own, and the asker is called back. Whatever cannot
  * be decided is refused. Tokens, keys and claims never reach a log.
  *
- * Not here: where a request carries its token (credential.h). */
+ * Not here: where a request carries its token (principal.h). */
 #ifndef HL_AUTH_AUTH_H
 #define HL_AUTH_AUTH_H
 
@@ -17,13 +17,13 @@
 #include "base/err.h"
 #include "base/metric.h"
 
+struct hl_auth;
+struct hl_bell;
 struct hl_config;
 struct hl_id;
 struct hl_store;
 
 struct hl_account; /* store/record.h */
-struct hl_auth;
-struct hl_bell;
 
 /* Somebody has to show a token: who calls, or who looks at the admin listener. */
 bool hl_auth_is_asked(const struct hl_config *config);

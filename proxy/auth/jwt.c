@@ -4,7 +4,7 @@
  * bytes, no name twice at any depth, nothing that has to be understood and is not (`crit`). What need
  * not be understood voids nothing (RFC 7515 4, 7519 4), whatever its numbers and texts are.
  * Not here: what the claims mean (claims.c), whose signature it is (key_set.c), whether it is right
- * (verify.c). */
+ * (verify_key.c). */
 #include "auth/jwt.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "dns/pin.h"
+#include "dns/resolver.h"
 #include "http/url.h"
 #include "net/guard.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "auth/check.h"
+#include "auth/checker.h"
 #include "auth/key_set.h"
 #include "auth/registry.h"
 #include "auth/seat.h"

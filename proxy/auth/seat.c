@@ -8,8 +8,8 @@
 
 #include <stdlib.h>
 
-#include "auth/check.h"
-#include "auth/identity.h"
+#include "auth/checker.h"
+#include "auth/principal.h"
 #include "auth/state.h"
 #include "auth/token_cache.h"
 #include "auth/verify_key.h"

@@ -1,11 +1,17 @@
-/* verify_key.h - one key that tokens are checked with. Its algorithm is its own: no token has a say.
- * Never changes after it was made; shared by reference between threads. */
+/* verify_key.h - one key that tokens are checked with, and the check. */
 #ifndef HL_AUTH_VERIFY_KEY_H
 #define HL_AUTH_VERIFY_KEY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "auth/jwt.h"
+
+struct hl_jwt;
+
+/* ---- one key that tokens are checked with. Its algorithm is its own: no token has a say.
+ * Never changes after it was made; shared by reference between threads ---- */
 
 #define HL_P256_SIZE 32 /* bytes of a coordinate, of r and of s */
 
@@ -32,5 +38,14 @@ struct hl_verify_key *hl_verify_key_hold(struct hl_verify_key *key); /* returns 
 void hl_verify_key_release(struct hl_verify_key *key); /* NULL-safe; wipes it with the last one */
 /* The same algorithm, name and key. */
 bool hl_verify_key_eq(const struct hl_verify_key *a, const struct hl_verify_key *b);
+
+/* ---- signatures ---- */
+
+/* `jwt` was read from a token, and its algorithm is the key's. About 1.4 ms for ES256, 0.1 for RS256:
+ * not on a worker's loop. Any thread. */
+bool hl_verify(const struct hl_verify_key *key, const struct hl_jwt *jwt);
+
+/* Whether it is a point of P-256: on the curve, not at infinity. `xy`: 64 bytes. */
+bool hl_is_p256_point(const uint8_t *xy);
 
 #endif

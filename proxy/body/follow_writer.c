@@ -1,7 +1,7 @@
 /* follow_writer.c - see follow_writer.h.
  * Owns: what the answer has come to. Thread: the desk's loop.
  * Promise: it is answered once; each event goes out with its id, and nothing of ours stands inside one.
- * Not here: which bytes (follow_cursor.c), the connection (worker/follow.c, api/admin_follow.c). */
+ * Not here: which bytes (follow_cursor.c), the connection (worker/follow.c, api/admin_response.c). */
 #include "body/follow_writer.h"
 
 #include <stdio.h>

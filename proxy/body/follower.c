@@ -2,7 +2,7 @@
  * Owns: a follower, which is at one of its three sources. Thread: the desk's loop.
  * Promise: bytes go out as fast as they are taken; whoever takes none costs none.
  * Not here: the sources (follow_journal.c, follow_store.c, follow_relay.c), where it is in the stream
- * (follow_cursor.c), who wakes it (follow_desk.c), who may follow at all (api/rest_events.c). */
+ * (follow_cursor.c), who wakes it (follow_desk.c), who may follow at all (api/rest_result.c). */
 #include "body/follower.h"
 
 #include <stdlib.h>

@@ -39,7 +39,7 @@ struct hl_accept {
     struct hl_str traceparent;     /* goes along with the webhook */
     struct hl_str idempotency_key; /* ACCEPT; empty: none */
     struct hl_str subject;         /* token subject the key belongs to; empty with AUTH=none */
-    struct hl_str identity;        /* whose run it is (auth/identity.h); empty likewise */
+    struct hl_str identity;        /* whose run it is (auth/principal.h); empty likewise */
     struct hl_id rerun_of;         /* ACCEPT: its request is that run's; nil: none */
     struct hl_run_terms terms;     /* ACCEPT */
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */

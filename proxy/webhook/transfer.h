@@ -10,7 +10,7 @@
 #include <curl/curl.h>
 
 #include "base/list.h"
-#include "dns/pin.h"
+#include "dns/resolver.h"
 #include "store/record.h"
 
 struct hl_envelope;

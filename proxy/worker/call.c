@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "auth/credential.h"
 #include "auth/principal.h"
 #include "base/base64.h"
 #include "base/clock.h"

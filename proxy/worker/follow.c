@@ -1,7 +1,6 @@
 /* follow.c - see follow.h.
  * Owns: the follower of the call. Thread: the worker's.
- * Not here: what is read (body/follower.c), who may (api/rest_events.c); the admin listener's callers
- * (api/admin_follow.c). */
+ * Not here: what is read (body/follower.c), who may (api/rest_result.c). */
 #include "worker/follow.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef HL_WORKER_INQUIRY_H
 #define HL_WORKER_INQUIRY_H
 
-#include "auth/identity.h"
+#include "auth/principal.h"
 #include "base/priority.h"
 #include "http/head.h"
 #include "loop/mailbox.h"

@@ -15,7 +15,6 @@
 #include "auth/jwks.h"
 #include "auth/jwt.h"
 #include "auth/key_set.h"
-#include "auth/verify.h"
 #include "auth/verify_key.h"
 #include "base/base64.h"
 #include "fuzz.h"

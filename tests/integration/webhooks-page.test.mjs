@@ -37,7 +37,7 @@ test('each schedule of the page can be set', async (t) => {
 
 test('the record of the page has the members of a real one', async () => {
     const record = JSON.parse(blocks('json')[0]);
-    const source = await read('proxy/api/rest_delivery_record.c');
+    const source = await read('proxy/api/rest_delivery.c');
     const members = (value) => Object.entries(value ?? {}).flatMap(([name, more]) => [name, ...(typeof more === 'object' ? members(more) : [])]);
     for (const name of members(record)) assert.ok(source.includes(`"${name}"`), name);
 });

@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "api/history.h"
+#include "api/now.h"
 #include "api/metrics.h"
 #include "store/gauges.h"
 #include "webhook/sender.h"

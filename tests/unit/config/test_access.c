@@ -11,7 +11,7 @@
 #include "http/head.h"
 #include "http/refusal.h"
 
-Test(own_hosts, names_are_answered_that_no_page_can_point_here)
+Test(hookline_hosts, names_are_answered_that_no_page_can_point_here)
 {
     const struct hl_str names = HL_STR("a.example, b");
     static const char *const served[] = {"127.0.0.1", "127.0.0.1:9090", "10.0.0.1:1", "[::1]",
@@ -24,7 +24,7 @@ Test(own_hosts, names_are_answered_that_no_page_can_point_here)
         cr_expect_not(hl_hookline_hosts_have(names, hl_str_from(others[i])), "%s", others[i]);
 }
 
-Test(own_hosts, lists_of_names_have_no_ports_and_no_stars)
+Test(hookline_hosts, lists_of_names_have_no_ports_and_no_stars)
 {
     cr_expect(hl_hookline_hosts_are_valid(HL_STR("a.example, b-1,c_d")));
     static const char *const bad[] = {"a:80", "*.example", "http://a", "a/b", "[::1]", "a b"};
@@ -42,7 +42,7 @@ static bool is_cross_site(const char *host, const char *lines)
     return hl_hookline_hosts_is_cross_site(HL_STR("dash.example"), &head);
 }
 
-Test(own_hosts, pages_of_other_origins_are_told)
+Test(hookline_hosts, pages_of_other_origins_are_told)
 {
     static const char here[] = "127.0.0.1:9090";
     cr_expect_not(is_cross_site(here, ""));

@@ -1,4 +1,4 @@
-/* test_identity.c - what is shown to trusted hosts alone. */
+/* test_principal.c - what is shown to trusted hosts alone. */
 #include "config/config.h"
 #include "webhook/identity.h"
 

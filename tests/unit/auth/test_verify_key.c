@@ -1,6 +1,4 @@
-/* test_verify.c - signatures: the right one passes, all others do not. */
-#include "auth/verify.h"
-
+/* test_verify_key.c - signatures: the right one passes, all others do not. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
-/* test_credential.c - where a token may stand in a request, and where it may not. */
-#include "auth/credential.h"
+/* test_principal.c - where a token may stand in a request, and where it may not. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "auth/principal.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "http/head.h"
 #include "http/refusal.h"
-
-#include <criterion/criterion.h>
-#include <stdio.h>
 
 #define UPGRADE "Connection: upgrade\r\nUpgrade: websocket\r\n"
 
@@ -66,4 +66,21 @@ Test(credential, may_be_a_subprotocol_of_an_upgrade)
     cr_assert(hl_str_eq(token, HL_STR("a.b.c")));
     cr_assert_eq(find(UPGRADE "Sec-WebSocket-Protocol: Bearer.abc, bearer\r\n"), 401);
     cr_assert_eq(find("Sec-WebSocket-Protocol: bearer.abc\r\n"), 401, "no upgrade");
+}
+
+Test(identity, what_is_shown_is_the_account_or_the_subject)
+{
+    static const struct {
+        const char *identity, *subject;
+    } cases[] = {
+        {"0193f0b0-0000-7000-8000-000000000000", "0193f0b0-0000-7000-8000-000000000000"},
+        {"session:ann", "ann"},
+        {"0011223344556677:urn:a:b", "urn:a:b"},
+        {"0011223344556677:", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        cr_assert(hl_str_eq(hl_identity_subject(hl_str_from(cases[i].identity)),
+                      hl_str_from(cases[i].subject)),
+            "%zu", i);
 }

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/rest_delivery_record.h"
-#include "api/rest_destination.h"
+#include "api/rest_handler.h"
 #include "store/question.h"
 
 static struct hl_attempt_report report;
@@ -38,7 +37,7 @@ static void begin(void)
         .attempt_count = 1};
 }
 
-TestSuite(rest_delivery_record, .init = begin);
+TestSuite(rest_delivery, .init = begin);
 
 static void answer_with(const char *bytes, size_t n)
 {
@@ -63,7 +62,7 @@ static void assert_json(const json_t *value, const char *expected)
     free(text);
 }
 
-Test(rest_delivery_record, an_admin_sees_what_came_back)
+Test(rest_delivery, an_admin_sees_what_came_back)
 {
     answer_with("<h1>no</h1>", 11);
     json_t *a = tell(HL_REST_WHOLE);
@@ -78,7 +77,7 @@ Test(rest_delivery_record, an_admin_sees_what_came_back)
     json_decref(a);
 }
 
-Test(rest_delivery_record, others_see_times_and_outcomes_alone)
+Test(rest_delivery, others_see_times_and_outcomes_alone)
 {
     answer_with("secret", 6);
     json_t *a = tell(HL_REST_PLAIN);
@@ -90,7 +89,7 @@ Test(rest_delivery_record, others_see_times_and_outcomes_alone)
     json_decref(a);
 }
 
-Test(rest_delivery_record, a_list_carries_errors_but_no_reports)
+Test(rest_delivery, a_list_carries_errors_but_no_reports)
 {
     json_t *a = tell(HL_REST_LISTED);
     assert_json(json_object_get(a, "error"), "\"status 503\"");
@@ -100,7 +99,7 @@ Test(rest_delivery_record, a_list_carries_errors_but_no_reports)
     json_decref(a);
 }
 
-Test(rest_delivery_record, an_attempt_without_a_report_has_nulls)
+Test(rest_delivery, an_attempt_without_a_report_has_nulls)
 {
     attempt.report = NULL;
     json_t *a = tell(HL_REST_WHOLE);
@@ -110,7 +109,7 @@ Test(rest_delivery_record, an_attempt_without_a_report_has_nulls)
     json_decref(a);
 }
 
-Test(rest_delivery_record, an_answer_that_is_not_text_is_base64)
+Test(rest_delivery, an_answer_that_is_not_text_is_base64)
 {
     answer_with("\xff\x00\x01", 3);
     json_t *a = tell(HL_REST_WHOLE);
@@ -120,7 +119,7 @@ Test(rest_delivery_record, an_answer_that_is_not_text_is_base64)
     json_decref(a);
 }
 
-Test(rest_delivery_record, text_with_zeros_stays_text)
+Test(rest_delivery, text_with_zeros_stays_text)
 {
     answer_with("a\0b", 3);
     json_t *a = tell(HL_REST_WHOLE);
@@ -130,7 +129,7 @@ Test(rest_delivery_record, text_with_zeros_stays_text)
 }
 
 /* Whatever character the end of the KiB is in the middle of. */
-Test(rest_delivery_record, a_cut_answer_ends_with_a_whole_character)
+Test(rest_delivery, a_cut_answer_ends_with_a_whole_character)
 {
     static const char *const characters[] = {"a", "ü", "名", "\U0001f600"};
     for (size_t i = 0; i < HL_ARRAY_LEN(characters); i++)
@@ -149,7 +148,7 @@ Test(rest_delivery_record, a_cut_answer_ends_with_a_whole_character)
         }
 }
 
-Test(rest_delivery_record, a_full_answer_of_continuation_bytes_is_base64)
+Test(rest_delivery, a_full_answer_of_continuation_bytes_is_base64)
 {
     char bytes[HL_REPORT_BODY_MAX];
     memset(bytes, 0x80, sizeof(bytes));
@@ -160,14 +159,14 @@ Test(rest_delivery_record, a_full_answer_of_continuation_bytes_is_base64)
     json_decref(a);
 }
 
-Test(rest_delivery_record, a_waiting_delivery_says_when_it_is_tried_again)
+Test(rest_delivery, a_waiting_delivery_says_when_it_is_tried_again)
 {
     json_t *json = hl_rest_delivery_json(&delivery, HL_REST_LISTED);
     assert_json(json_object_get(json, "next_attempt_at"), "\"2026-11-21T09:30:00.000Z\"");
     json_decref(json);
 }
 
-Test(rest_delivery_record, a_destination_has_the_figures_of_its_last_hour)
+Test(rest_delivery, a_destination_has_the_figures_of_its_last_hour)
 {
     struct hl_destination_row row = {.destination = "https://a.example",
         .lane = UINT64_C(0xfedcba9876543210),
@@ -193,7 +192,7 @@ Test(rest_delivery_record, a_destination_has_the_figures_of_its_last_hour)
     json_decref(json);
 }
 
-Test(rest_delivery_record, a_destination_nothing_was_sent_to_has_nulls)
+Test(rest_delivery, a_destination_nothing_was_sent_to_has_nulls)
 {
     struct hl_destination_row row = {.destination = "http://b.example", .p95_us = -1};
     struct hl_list_destinations list = {.rows = &row, .count = 1};
@@ -207,7 +206,7 @@ Test(rest_delivery_record, a_destination_nothing_was_sent_to_has_nulls)
     json_decref(json);
 }
 
-Test(rest_delivery_record, one_delivery_has_its_whole_url)
+Test(rest_delivery, one_delivery_has_its_whole_url)
 {
     struct hl_get_delivery found = {.delivery = delivery};
     hl_buf_init(&found.webhook_url, 0);

@@ -1,0 +1,115 @@
+/* rest_handler.h - the handlers of the REST interface, which the table of routes names (rest_route.c), and what
+ * they ask of each other. The control thread. Objects of JSON are new references; NULL: out of memory. */
+#ifndef HL_API_REST_HANDLER_H
+#define HL_API_REST_HANDLER_H
+
+#include <jansson.h>
+
+#include "api/rest_call.h"
+
+struct hl_delivery_row;
+struct hl_destination_row;
+struct hl_get_delivery;
+struct hl_kept_request;
+struct hl_list_destinations;
+struct hl_recent_run;
+struct hl_rest_call;
+
+/* ---- runs: the list, one, cancelling ---- */
+
+hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run;
+
+/* ---- deliveries and their attempts as JSON: how much is told depends on who asks (contract 8) ---- */
+
+/* How much is told (contract 8): who may only see the run learns nothing by which an inner network could be
+ * read through its webhooks. */
+enum hl_rest_telling {
+    HL_REST_LISTED, /* to admins, one of many: without the attempts' reports */
+    HL_REST_PLAIN,  /* to anybody: times and outcomes */
+    HL_REST_WHOLE,  /* to admins */
+};
+
+json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery, enum hl_rest_telling telling);
+/* WHOLE, with the webhook's URL; of a reply OK. */
+json_t *hl_rest_found_delivery_json(const struct hl_get_delivery *found);
+
+/* ---- where a project's webhooks go, and how that goes ---- */
+
+hl_rest_handler hl_rest_list_destinations;
+
+/* One, with its members. A new reference, NULL: out of memory. */
+json_t *hl_rest_destination_json(const struct hl_destination_row *row);
+/* A page of them, as it is answered; a new reference, NULL: out of memory. */
+json_t *hl_rest_destinations_json(const struct hl_list_destinations *list);
+
+hl_rest_handler hl_rest_list_deliveries, hl_rest_count_deliveries, hl_rest_show_delivery;
+
+/* ---- deliveries that are sent again: one, all in a state, those that are named ---- */
+
+hl_rest_handler hl_rest_redeliver, hl_rest_redeliver_many;
+
+/* ---- the request of an asynchronous run, for admins and who made it: its body, its fields ---- */
+
+void hl_rest_show_request(struct hl_rest_call *call);
+
+/* Asks for the call's run with its request; `then` finds it in answers[0], asynchronous and with a request
+ * that can be read: in any other case the call is refused. */
+void hl_rest_with_request(struct hl_rest_call *call, hl_rest_handler *then);
+
+/* Adds `request_fields`: null if the request is not there. Takes `run`, which may be NULL. */
+json_t *hl_rest_add_request_fields(json_t *run, const struct hl_kept_request *request);
+
+void hl_rest_rerun(struct hl_rest_call *call);
+
+/* ---- a run's events, to be followed (contract 14) ---- */
+
+/* The reply is a grant, which the front makes a follower of. */
+void hl_rest_show_events(struct hl_rest_call *call);
+
+/* ---- the answer to a call that waits for its own run: `Prefer: wait` (contract 3) ---- */
+
+/* Of the run that call->id, call->project and call->app name, after call->params.wait_ms at the most: its
+ * response as a synchronous caller gets it, or the 202. */
+void hl_rest_show_response(struct hl_rest_call *call);
+
+hl_rest_handler hl_rest_show_result;
+
+/* ---- what was logged about a run ---- */
+
+hl_rest_handler hl_rest_show_log;
+
+/* ---- the processes that share the store; a store that one process owns has none ---- */
+
+hl_rest_handler hl_rest_list_replicas;
+
+/* One, with its members. A new reference, NULL: out of memory. */
+json_t *hl_rest_replica_json(const struct hl_replica_row *row);
+
+/* ---- projects: which have runs; of one, who asks and which apps have runs ---- */
+
+hl_rest_handler hl_rest_list_projects, hl_rest_show_project;
+
+hl_rest_handler hl_rest_show_overview;
+
+/* ---- service accounts: listed, made with a token that is shown once, limited,
+ * revoked ---- */
+
+hl_rest_handler hl_rest_list_accounts, hl_rest_add_account, hl_rest_limit_account,
+    hl_rest_revoke_account;
+
+/* ---- a way into the dashboard for whoever may use the control socket ---- */
+
+hl_rest_handler hl_rest_open_session;
+
+/* ---- what only admins and whoever made a run may do with it ---- */
+
+/* Of this project, or of every one. */
+bool hl_rest_is_admin(const struct hl_rest_call *call);
+/* Whether the asker is an admin, or made the run. */
+bool hl_rest_is_his(const struct hl_rest_call *call, const struct hl_run_row *run);
+bool hl_rest_is_his_recent(const struct hl_rest_call *call, const struct hl_recent_run *run);
+/* Goes on with `then`, with nothing answered yet, if the asker is an admin or made the call's run, or if
+ * nobody was asked who they are; else the call is refused. Nobody's run is for `then` to refuse. */
+void hl_rest_as_owner(struct hl_rest_call *call, hl_rest_handler *then);
+
+#endif
