@@ -8,11 +8,20 @@
 #include "body/journal.h"
 #include "body/spool.h"
 #include "caller/access.h"
+#include "http/head.h"
 #include "run/runs.h"
 #include "run/stream.h"
 
 #define NAMED_ROOM_LEAST 4096 /* for events with their ids, before a write goes out in between */
 #define JOIN_MAX         8192 /* body bytes that are copied behind the head instead of a second iovec */
+
+enum hl_framing hl_passage_framing(const struct hl_run *run, const struct hl_head *head)
+{
+    if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE ||
+        hl_run_stream_adds_ids(run))
+        return run->caller.minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
+    return head->framing;
+}
 
 /* What is for the caller. */
 static bool flush_out(struct hl_run *run, struct hl_passage *pass)

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "http/message.h"
 
 struct hl_run;
 
@@ -22,6 +23,9 @@ static inline void hl_passage_init(struct hl_passage *pass)
     pass->out_n = pass->view_count = 0;
     pass->direct = (struct hl_str){NULL, 0};
 }
+
+/* How the body of the answer with this head is framed for the caller. */
+enum hl_framing hl_passage_framing(const struct hl_run *run, const struct hl_head *head);
 
 /* All return false when the run has ended meanwhile (the caller has gone and nobody else waits). */
 

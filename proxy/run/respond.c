@@ -68,14 +68,6 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     return !hl_run_has_ended(run);
 }
 
-static enum hl_framing choose_framing(const struct hl_run *run, const struct hl_head *head)
-{
-    if (head->framing == HL_FRAMING_CHUNKED || head->framing == HL_FRAMING_UNTIL_CLOSE ||
-        hl_run_stream_adds_ids(run))
-        return run->caller.minor == 0 ? HL_FRAMING_UNTIL_CLOSE : HL_FRAMING_CHUNKED;
-    return head->framing;
-}
-
 /* A comment is put where the caller's framing has room for it, and the bytes are no code. */
 static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_head *head)
 {
@@ -101,7 +93,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     hl_upstream_note_head(run->app.upstream, head);
     run->response.is_event_stream = type && hl_is_event_stream(type->value);
     bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
-    run->response.framing = choose_framing(run, head);
+    run->response.framing = hl_passage_framing(run, head);
     if (run->store.record == HL_RECORD_OPEN) {
         hl_tee_begin(run, head, &spool_events);
         hl_run_retry_note(run, head);
