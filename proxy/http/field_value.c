@@ -118,8 +118,7 @@ bool hl_etag_is_known(struct hl_str if_none_match, struct hl_str etag)
 
 /* ---- Accept-Encoding ---- */
 
-/* RFC 9110 12.4.2: 0, 0.0, 0.00 and 0.000 stand for "not acceptable". */
-static bool is_zero_weight(struct hl_str parameter)
+bool hl_weight_is_zero(struct hl_str parameter)
 {
     if (parameter.n < 3 || (parameter.p[0] | 0x20) != 'q' || parameter.p[1] != '=')
         return false;
@@ -141,9 +140,9 @@ bool hl_coding_is_accepted(struct hl_str accept_encoding, struct hl_str coding)
         if (semicolon)
             weight = hl_str_trim((struct hl_str){semicolon + 1, element.n - n - 1});
         if (hl_str_eq_nocase(name, coding))
-            return !is_zero_weight(weight);
+            return !hl_weight_is_zero(weight);
         if (hl_str_eq(name, HL_STR("*")))
-            takes_any = !is_zero_weight(weight);
+            takes_any = !hl_weight_is_zero(weight);
     }
     return takes_any;
 }

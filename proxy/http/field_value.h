@@ -36,8 +36,10 @@ uint64_t hl_retry_after_ms(struct hl_str value, int64_t now_ms);
  * empty: it was not there. `etag`: with its quotes. */
 bool hl_etag_is_known(struct hl_str if_none_match, struct hl_str etag);
 
-/* ---- Accept-Encoding ---- */
+/* ---- Accept-Encoding, and what else is weighed ---- */
 
+/* "q=0", "q=0.", "q=0.000": not acceptable (RFC 9110 12.4.2). */
+bool hl_weight_is_zero(struct hl_str parameter);
 /* Whether the value of Accept-Encoding names `coding`, or else `*`, with a weight above 0. */
 bool hl_coding_is_accepted(struct hl_str accept_encoding, struct hl_str coding);
 

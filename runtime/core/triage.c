@@ -8,6 +8,7 @@
 #include "core/server.h"
 #include "http/body_check.h"
 #include "http/field.h"
+#include "http/field_value.h"
 #include "http/head.h"
 
 /* ---- what a caller wants to read ---- */
@@ -23,17 +24,6 @@ static struct hl_str cut(struct hl_str *rest, char mark)
     return hl_str_trim(piece);
 }
 
-/* "q=0", "q=0.", "q=0.000": not acceptable. */
-static bool is_refusal(struct hl_str parameter)
-{
-    if (parameter.n < 3 || (parameter.p[0] | 0x20) != 'q' || parameter.p[1] != '=')
-        return false;
-    for (size_t i = 2; i < parameter.n; i++)
-        if (parameter.p[i] != '0' && parameter.p[i] != '.')
-            return false;
-    return true;
-}
-
 bool hl_media_wants_events(struct hl_str accept)
 {
     struct hl_str element;
@@ -42,7 +32,7 @@ bool hl_media_wants_events(struct hl_str accept)
             continue;
         bool is_refused = false;
         while (element.n > 0)
-            is_refused |= is_refusal(cut(&element, ';'));
+            is_refused |= hl_weight_is_zero(cut(&element, ';'));
         if (!is_refused)
             return true;
     }
