@@ -64,6 +64,25 @@ static void keep_answer(struct hl_rest_call *call, struct hl_store_msg *m)
     hl_rest_answer_free(&m->msg);
 }
 
+static struct hl_get_run *get_run(const struct hl_rest_call *call)
+{
+    struct hl_get_run *g = calloc(1, sizeof(*g));
+    if (!g)
+        return NULL;
+    g->run_id = call->id;
+    hl_str_put(g->project, sizeof(g->project), call->project);
+    hl_str_put(g->app, sizeof(g->app), call->app);
+    return g;
+}
+
+struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call)
+{
+    struct hl_get_run *g = get_run(call);
+    if (!g)
+        hl_rest_refuse_memory(call);
+    return g;
+}
+
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m)
 {
     struct hl_rest_calls *all = call->all;
@@ -383,15 +402,12 @@ static void look(struct hl_rest_call *call)
 static void ask(struct hl_rest_wait *wait)
 {
     struct hl_rest_call *call = HL_CONTAINER_OF(wait, struct hl_rest_call, wait);
-    struct hl_get_run *g = calloc(1, sizeof(*g));
+    struct hl_get_run *g = get_run(call);
     wait->on_watched = NULL;
     if (!g) {
         finish(call);
         return;
     }
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, look);
 }

@@ -11,6 +11,7 @@
 #include "worker/inquiry.h"
 
 struct hl_auth;
+struct hl_get_run;
 struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
@@ -98,6 +99,9 @@ void hl_rest_abandon(struct hl_rest_call *call);
 /* ---- for handlers ---- */
 
 const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call);
+/* The question for the call's run, to be asked as HL_STORE_GET_RUN; the caller owns it. NULL: out of memory, and the
+ * call is refused. */
+struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call);
 /* Asks the store; `m` is given away and comes back in `answers`; what it cannot take is there at once. */
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
 /* What has answered is forgotten. */

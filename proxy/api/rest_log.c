@@ -4,7 +4,6 @@
  * Not here: which lines are a run's (loop/run_log.c). */
 #include "api/rest_handler.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
@@ -26,14 +25,9 @@ void hl_rest_show_log(struct hl_rest_call *call)
 
 static void look_up(struct hl_rest_call *call)
 {
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
         return;
-    }
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     g->with_log = true;
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, show_stored);

@@ -3,7 +3,6 @@
  * Not here: rights that need no look at a run (rest_route.c). */
 #include "api/rest_handler.h"
 
-#include <stdlib.h>
 
 #include "run/recent.h"
 #include "store/op.h"
@@ -35,15 +34,10 @@ void hl_rest_as_owner(struct hl_rest_call *call, hl_rest_handler *then)
         then(call);
         return;
     }
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
         return;
-    }
     call->as_owner = then;
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, check_stored);
 }

@@ -5,7 +5,6 @@
  * Not here: who may (rest_owner.c), how the store gives the body's file a second name (store/sqlite/run.c). */
 #include "api/rest_handler.h"
 
-#include <stdlib.h>
 
 #include "api/json.h"
 #include "base/clock.h"
@@ -67,15 +66,10 @@ void hl_rest_with_request(struct hl_rest_call *call, hl_rest_handler *then)
 
 static void look_up(struct hl_rest_call *call)
 {
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
         return;
-    }
-    g->run_id = call->id;
     g->with_request = HL_ASKED_REQUEST;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, check_stored);
 }

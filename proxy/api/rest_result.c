@@ -44,21 +44,15 @@ void hl_rest_show_events(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
     const struct hl_rest_parts *parts = hl_rest_parts(call);
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
-        return;
-    }
     if (!parts->service) {
-        free(g);
         hl_rest_refuse(call, HL_REFUSAL_EVENTS_NO_SIDECAR);
         return;
     }
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
+        return;
     call->is_begun =
         hl_journals_has_run(parts->service->journals, &call->id, call->project, call->app);
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, check_stored);
 }
@@ -135,14 +129,9 @@ static void answer(struct hl_rest_call *call);
 
 static void ask(struct hl_rest_call *call)
 {
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
         return;
-    }
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     g->with_body = true;
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, answer);
@@ -257,14 +246,9 @@ void hl_rest_show_result(struct hl_rest_call *call)
 
 static void show_now(struct hl_rest_call *call)
 {
-    struct hl_get_run *g = calloc(1, sizeof(*g));
-    if (!g) {
-        hl_rest_refuse_memory(call);
+    struct hl_get_run *g = hl_rest_get_run(call);
+    if (!g)
         return;
-    }
-    g->run_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_str_put(g->app, sizeof(g->app), call->app);
     g->with_body = true;
     hl_rest_ask_store(call, HL_STORE_GET_RUN, &g->m);
     hl_rest_then(call, show);
