@@ -147,13 +147,6 @@ enum hl_auth_verdict hl_auth_check(struct hl_auth_seat *seat, struct hl_str toke
     return judge_new(seat, token, now_ms, why, wait);
 }
 
-bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why)
-{
-    if (who->role == HL_ROLE_ADMIN)
-        return true;
-    return hl_refuse(why, HL_REFUSAL_TOKEN_NOT_ADMIN);
-}
-
 /* ---- one that is not: what can be told before its signature ---- */
 
 /* Other keys may make another judgement. */

@@ -47,9 +47,6 @@ enum hl_auth_verdict hl_auth_check(struct hl_auth_seat *seat, struct hl_str toke
 /* Harmless when it does not wait. */
 void hl_auth_cancel(struct hl_auth_wait *wait);
 
-/* False, and `*why` (403), unless the principal is an admin. */
-bool hl_auth_needs_admin(const struct hl_principal *who, struct hl_refusal *why);
-
 /* What one seat did. */
 struct hl_auth_counts {
     struct hl_counter cached;     /* granted, from memory */

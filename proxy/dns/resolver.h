@@ -15,7 +15,6 @@
 
 struct hl_str;
 
-#define HL_LOOKUP_MAX_MS        HL_WALK_MAX_MS
 #define HL_LOOKUP_ADDRESSES_MAX HL_QUESTION_ADDRESSES
 
 struct hl_lookup {
@@ -52,7 +51,7 @@ void hl_resolver_fini(struct hl_resolver *r); /* nothing is under way */
 
 void hl_lookup_init(struct hl_lookup *lookup);
 
-/* Begins; on_end follows within `timeout_ms`, at most HL_LOOKUP_MAX_MS. On failure (NOMEM) nothing
+/* Begins; on_end follows within `timeout_ms`, at most HL_WALK_MAX_MS. On failure (NOMEM) nothing
  * was begun. */
 HL_MUST_CHECK enum hl_err hl_resolver_begin(
     struct hl_resolver *r, struct hl_lookup *lookup, struct hl_str name, uint64_t timeout_ms);

@@ -204,7 +204,6 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     WITH(TOKEN_OTHER_PROJECT, 403, SCOPE,
         "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) does not match "
         "the path."),
-    WITH(TOKEN_NOT_ADMIN, 403, SCOPE, "This needs a token with the role admin."),
     LATER(KEYS_NOT_HAD, 503, BACKLOG,
         "The keys at HOOKLINE_JWT_JWKS_URL have not been fetched yet, see the log; try again "
         "later."),

@@ -526,14 +526,6 @@ Test(seat, the_key_of_a_memory_store_dies_with_the_process)
     free(token);
 }
 
-Test(seat, admins_alone_pass_where_an_admin_is_needed)
-{
-    struct hl_principal someone = {.role = HL_ROLE_INVOKE}, admin = {.role = HL_ROLE_ADMIN};
-    cr_assert_not(hl_auth_needs_admin(&someone, &why_not));
-    cr_assert_eq(why_not.status, 403);
-    cr_assert(hl_auth_needs_admin(&admin, &why_not));
-}
-
 static void catch_up(void)
 {
     shared.base.standing = HL_STORE_OPEN;
