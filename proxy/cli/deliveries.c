@@ -8,9 +8,9 @@
 #include "cli/catalog.h"
 #include "cli/lookup.h"
 #include "cli/session.h"
-#include "cli/story.h"
+#include "cli/report.h"
 #include "cli/table.h"
-#include "cli/wish.h"
+#include "cli/filter.h"
 
 /* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
 static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},
@@ -54,37 +54,40 @@ static void add_row(void *table, json_t *delivery)
     hl_cli_delivery_table_add(table, delivery);
 }
 
-static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+static int list(
+    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
 {
+    static const struct hl_cli_list all = {"/deliveries", "deliveries", add_row};
     struct hl_cli_table table;
     hl_cli_delivery_table_init(&table, cli->out);
-    return hl_cli_wish_list(session, cli, w, "/deliveries", "deliveries", &table, add_row);
+    return hl_cli_filter_list(session, cli, filter, &all, &table);
 }
 
 int hl_cli_deliveries_list(const struct hl_cli *cli)
 {
-    struct hl_cli_wish w = {.project = NULL};
+    struct hl_cli_filter filter = {.project = NULL};
     char run[HL_CLI_ID_MAX];
-    const struct hl_cli_option options[] = {{.name = "--project", .text = &w.project},
-        {.name = "--app", .text = &w.app}, {.name = "--run", .text = &w.run},
-        {.name = "--state", .text = &w.state}, {.name = "--since", .text = &w.since},
-        {.name = "--until", .text = &w.until}, {.name = "--limit", .text = &w.limit},
-        {.name = "--destination", .text = &w.destination}, {.name = "--status", .text = &w.status},
-        {.name = "--json", .is_given = &w.is_json}};
+    const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
+        {.name = "--app", .text = &filter.app}, {.name = "--run", .text = &filter.run},
+        {.name = "--state", .text = &filter.state}, {.name = "--since", .text = &filter.since},
+        {.name = "--until", .text = &filter.until}, {.name = "--limit", .text = &filter.limit},
+        {.name = "--destination", .text = &filter.destination},
+        {.name = "--status", .text = &filter.status},
+        {.name = "--json", .is_given = &filter.is_json}};
     size_t count;
     struct hl_cli_session *session;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    status = hl_cli_wish_check(&w, cli, status);
+    status = hl_cli_filter_check(&filter, cli, status);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    if (w.run) {
-        status = hl_cli_find(session, cli, HL_CLI_RUN, w.run, run);
-        w.run = run;
+    if (filter.run) {
+        status = hl_cli_find(session, cli, HL_CLI_RUN, filter.run, run);
+        filter.run = run;
     }
     if (status == HL_CLI_OK)
-        status = list(session, cli, &w);
+        status = list(session, cli, &filter);
     hl_cli_session_close(session);
     return status;
 }
@@ -96,8 +99,8 @@ static void tell(const struct hl_cli *cli, const json_t *delivery)
     } lines[] = {{"run", "run_id"}, {"app", "app_name"}, {"event", "type"},
         {"created", "created_at"}, {"done", "done_at"}};
     for (size_t i = 0; i < HL_ARRAY_LEN(lines); i++)
-        hl_cli_story_line(cli, lines[i].label, delivery, lines[i].name);
-    hl_cli_story_delivery(cli, delivery);
+        hl_cli_report_line(cli, lines[i].label, delivery, lines[i].name);
+    hl_cli_report_delivery(cli, delivery);
 }
 
 int hl_cli_deliveries_show(const struct hl_cli *cli)
@@ -112,7 +115,7 @@ int hl_cli_deliveries_show(const struct hl_cli *cli)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = hl_cli_ask_about(session, cli, HL_CLI_DELIVERY, "GET", id, "", &delivery);
+    status = hl_cli_ask_about(session, HL_CLI_DELIVERY, "GET", id, "", &delivery);
     if (status == HL_CLI_OK && is_json)
         hl_cli_print_json(cli, delivery);
     else if (status == HL_CLI_OK)
@@ -159,32 +162,34 @@ static void add_place(void *owner, json_t *row)
 }
 
 static int list_places(
-    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
 {
+    static const struct hl_cli_list all = {"/destinations", "destinations", add_place};
     struct hl_cli_table table;
-    w->project = hl_cli_session_project(session, cli, w->project);
-    if (!w->project)
+    filter->project = hl_cli_session_project(session, cli, filter->project);
+    if (!filter->project)
         return HL_CLI_USAGE;
     hl_cli_table_init_for(&table, cli->out, place_columns, HL_ARRAY_LEN(place_columns));
-    return hl_cli_wish_list(session, cli, w, "/destinations", "destinations", &table, add_place);
+    return hl_cli_filter_list(session, cli, filter, &all, &table);
 }
 
 int hl_cli_deliveries_destinations(const struct hl_cli *cli)
 {
-    struct hl_cli_wish w = {.project = NULL};
-    const struct hl_cli_option options[] = {{.name = "--project", .text = &w.project},
-        {.name = "--limit", .text = &w.limit}, {.name = "--json", .is_given = &w.is_json}};
+    struct hl_cli_filter filter = {.project = NULL};
+    const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
+        {.name = "--limit", .text = &filter.limit},
+        {.name = "--json", .is_given = &filter.is_json}};
     size_t count;
     struct hl_cli_session *session;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    status = hl_cli_wish_check(&w, cli, status);
+    status = hl_cli_filter_check(&filter, cli, status);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    if (!w.limit) /* they are few, and the one that fails may be the last */
-        w.left = ALL;
-    status = list_places(session, cli, &w);
+    if (!filter.limit) /* they are few, and the one that fails may be the last */
+        filter.left = ALL;
+    status = list_places(session, cli, &filter);
     hl_cli_session_close(session);
     return status;
 }

@@ -208,13 +208,13 @@ int hl_cli_find(struct hl_cli_session *session, const struct hl_cli *cli, enum h
         m.several, m.n > SHOWN_MAX ? " …" : "");
 }
 
-int hl_cli_ask_about(struct hl_cli_session *session, const struct hl_cli *cli,
-    enum hl_cli_thing thing, const char *method, const char *typed, const char *after, json_t **out)
+int hl_cli_ask_about(struct hl_cli_session *session, enum hl_cli_thing thing, const char *method,
+    const char *typed, const char *after, json_t **out)
 {
     char id[HL_CLI_ID_MAX];
     struct hl_cli_target target;
     *out = NULL;
-    int status = hl_cli_find(session, cli, thing, typed, id);
+    int status = hl_cli_find(session, hl_cli_session_call(session), thing, typed, id);
     if (status != HL_CLI_OK)
         return status;
     hl_cli_target_init(&target);

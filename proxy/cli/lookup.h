@@ -25,9 +25,8 @@ HL_MUST_CHECK int hl_cli_read_id(const struct hl_cli *cli, const struct hl_cli_o
     size_t option_count, enum hl_cli_thing thing, const char **typed);
 
 /* GETs (or as `method` says) what is under the thing's id, and then `after` ("/cancel"), after finding it. */
-HL_MUST_CHECK int hl_cli_ask_about(struct hl_cli_session *session, const struct hl_cli *cli,
-    enum hl_cli_thing thing, const char *method, const char *typed, const char *after,
-    json_t **out);
+HL_MUST_CHECK int hl_cli_ask_about(struct hl_cli_session *session, enum hl_cli_thing thing,
+    const char *method, const char *typed, const char *after, json_t **out);
 
 /* `cursor` becomes that of the page behind `page`, of a list by ids; empty: there is none. Lists go down: one that
  * does not would never end. */

@@ -21,7 +21,7 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "cli/server.h"
-#include "cli/wish.h"
+#include "cli/filter.h"
 #include "store/destination.h"
 
 #define PIECE       500
@@ -79,7 +79,8 @@ static void end_progress(const struct job *job)
         fputs("\r\033[K", job->cli->err);
 }
 
-void hl_cli_say_redelivered(const struct hl_cli *cli, size_t n, const char *will)
+/* "3 deliveries are sent again"; with `will` ("would be") in place of "are". */
+static void say_redelivered(const struct hl_cli *cli, size_t n, const char *will)
 {
     const char *are = n == 1 ? "is" : "are";
     fprintf(cli->out, "%zu %s %s sent again\n", n, n == 1 ? "delivery" : "deliveries",
@@ -229,8 +230,10 @@ static int say_left(const struct job *job, int64_t since_ms)
         has_mark ? " --after " : "", has_mark ? HL_ID_TEXT : 0, id);
 }
 
-int hl_cli_redelivery(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
-    int64_t since_ms, struct hl_id *ids, size_t n)
+/* The ids are in the order of a list, which is that in which they are sent; `since_ms` is where that list began.
+ * Returns the exit status, and has said how it ended. */
+static int redeliver_all(struct hl_cli_session *session, const struct hl_cli *cli,
+    const char *project, int64_t since_ms, struct hl_id *ids, size_t n)
 {
     struct hl_cli_target target;
     hl_cli_target_init(&target);
@@ -248,7 +251,7 @@ int hl_cli_redelivery(struct hl_cli_session *session, const struct hl_cli *cli, 
     while (status == HL_CLI_OK && job.at < n && !is_interrupted)
         status = send_piece(&job);
     end_progress(&job);
-    hl_cli_say_redelivered(cli, job.sent, "");
+    say_redelivered(cli, job.sent, "");
     fflush(cli->out);
     if (job.pending + job.unknown > 0)
         status = say_refused(&job);
@@ -268,8 +271,8 @@ int hl_cli_redelivery(struct hl_cli_session *session, const struct hl_cli *cli, 
 struct task {
     const struct hl_cli *cli;
     struct hl_cli_session *session;
-    const char *id; /* NULL: those of `wish` */
-    struct hl_cli_wish wish;
+    const char *id; /* NULL: those of `filter` */
+    struct hl_cli_filter filter;
     bool is_dry, is_sure;
     /* what was found, in the order of the list */
     struct hl_buf ids;         /* struct hl_id each */
@@ -308,21 +311,21 @@ static void keep_row(void *owner, json_t *delivery)
 
 static int find_all(struct task *t)
 {
-    struct hl_cli_wish *w = &t->wish;
-    w->project = hl_cli_session_project(t->session, t->cli, w->project);
-    if (!w->project)
+    struct hl_cli_filter *filter = &t->filter;
+    filter->project = hl_cli_session_project(t->session, t->cli, filter->project);
+    if (!filter->project)
         return HL_CLI_USAGE;
-    if (!w->state)
-        w->state = "dead";
-    w->left = ALL_AT_ONCE;
-    return hl_cli_wish_pages(t->session, w, "/deliveries", "deliveries", keep_row, t);
+    if (!filter->state)
+        filter->state = "dead";
+    filter->left = ALL_AT_ONCE;
+    return hl_cli_filter_pages(t->session, filter, "/deliveries", "deliveries", keep_row, t);
 }
 
 static int find_of_run(struct task *t)
 {
     json_t *run, *delivery;
     size_t i;
-    int status = hl_cli_ask_about(t->session, t->cli, HL_CLI_RUN, "GET", t->id, "", &run);
+    int status = hl_cli_ask_about(t->session, HL_CLI_RUN, "GET", t->id, "", &run);
     json_array_foreach(json_object_get(run, "deliveries"), i, delivery) keep_row(t, delivery);
     if (status == HL_CLI_OK && count_of(t) == 0 && t->status == HL_CLI_OK)
         status = hl_cli_fail(t->cli, "the run has no webhook");
@@ -333,7 +336,7 @@ static int find_of_run(struct task *t)
 static int find_one(struct task *t)
 {
     json_t *delivery;
-    int status = hl_cli_ask_about(t->session, t->cli, HL_CLI_DELIVERY, "GET", t->id, "", &delivery);
+    int status = hl_cli_ask_about(t->session, HL_CLI_DELIVERY, "GET", t->id, "", &delivery);
     if (status == HL_CLI_OK)
         keep_row(t, delivery);
     json_decref(delivery);
@@ -381,17 +384,16 @@ static int send_named(struct task *t)
     struct hl_id *id = (struct hl_id *)(void *)t->ids.p;
     char text[HL_ID_TEXT + 1] = "";
     hl_id_format(id, text);
-    int status =
-        hl_cli_ask_about(t->session, t->cli, HL_CLI_DELIVERY, "POST", text, "/redeliver", &answer);
+    int status = hl_cli_ask_about(t->session, HL_CLI_DELIVERY, "POST", text, "/redeliver", &answer);
     json_decref(answer);
     if (status == HL_CLI_OK)
-        hl_cli_say_redelivered(t->cli, 1, "");
+        say_redelivered(t->cli, 1, "");
     return status;
 }
 
 static int send_all(struct task *t)
 {
-    return hl_cli_redelivery(t->session, t->cli, t->wish.project, t->wish.since_ms,
+    return redeliver_all(t->session, t->cli, t->filter.project, t->filter.since_ms,
         (struct hl_id *)(void *)t->ids.p, count_of(t));
 }
 
@@ -403,7 +405,7 @@ static int carry_out(struct task *t, int (*find_by_id)(struct task *t))
         return status;
     if (t->is_dry) {
         hl_cli_table_print(&t->table, t->cli->out);
-        hl_cli_say_redelivered(t->cli, count_of(t), "would be");
+        say_redelivered(t->cli, count_of(t), "would be");
         return HL_CLI_OK;
     }
     if (t->id)
@@ -415,24 +417,24 @@ static int carry_out(struct task *t, int (*find_by_id)(struct task *t))
 static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_id)(struct task *t))
 {
     struct task t = {.cli = cli};
-    struct hl_cli_wish *w = &t.wish;
-    const struct hl_cli_option options[] = {{.name = "--project", .text = &w->project},
-        {.name = "--app", .text = &w->app}, {.name = "--state", .text = &w->state},
-        {.name = "--since", .text = &w->since}, {.name = "--until", .text = &w->until},
-        {.name = "--destination", .text = &w->destination},
-        {.name = "--status", .text = &w->status}, {.name = "--after", .text = &w->after},
+    struct hl_cli_filter *filter = &t.filter;
+    const struct hl_cli_option options[] = {{.name = "--project", .text = &filter->project},
+        {.name = "--app", .text = &filter->app}, {.name = "--state", .text = &filter->state},
+        {.name = "--since", .text = &filter->since}, {.name = "--until", .text = &filter->until},
+        {.name = "--destination", .text = &filter->destination},
+        {.name = "--status", .text = &filter->status}, {.name = "--after", .text = &filter->after},
         {.name = "--dry-run", .is_given = &t.is_dry}, {.name = "--yes", .is_given = &t.is_sure}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), &t.id, 1, &count);
-    bool has_filter = w->since || w->until || w->state || w->app || w->project || w->destination ||
-                      w->status || w->after;
-    if (count == 0 && !w->since)
+    bool has_filter = filter->since || filter->until || filter->state || filter->app ||
+                      filter->project || filter->destination || filter->status || filter->after;
+    if (count == 0 && !filter->since)
         status = hl_cli_usage_error(
             cli, "it needs a %s's id, or --since TIME for all dead ones since then", thing);
     if (count == 1 && has_filter)
         status =
             hl_cli_usage_error(cli, "it takes either a %s's id, or --since and filters", thing);
-    status = hl_cli_wish_check(w, cli, status);
+    status = hl_cli_filter_check(filter, cli, status);
     if (status != HL_CLI_OK)
         return status;
     t.places = json_object();

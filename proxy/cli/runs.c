@@ -14,7 +14,7 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/wish.h"
+#include "cli/filter.h"
 
 /* ---- a list that goes on ---- */
 
@@ -35,7 +35,7 @@ struct following {
     const struct hl_cli *cli;
     struct hl_cli_screen screen;
     bool is_json;
-    struct hl_cli_wish *wish;
+    struct hl_cli_filter *filter;
     char newest[HL_ID_TEXT + 1]; /* of the round before */
     json_t *rows;                /* of this round, newest first */
     size_t next;                 /* place for the next in `seen` */
@@ -111,7 +111,7 @@ static void keep_row(void *owner, json_t *run)
     struct following *f = owner;
     bool is_new = *f->newest && strcmp(text_of(run, "run_id"), f->newest) > 0;
     json_array_append(f->rows, run);
-    f->wish->left += is_new && json_array_size(f->rows) < NEW_MAX;
+    f->filter->left += is_new && json_array_size(f->rows) < NEW_MAX;
 }
 
 /* Oldest first. `most`: so many of them are printed; the others are only known from then on. */
@@ -131,13 +131,13 @@ static void show_round(struct following *f, uint64_t most)
     json_array_clear(f->rows);
 }
 
-static int go_on(struct hl_cli_session *session, struct following *f, struct hl_cli_wish *w)
+static int go_on(struct hl_cli_session *session, struct following *f, struct hl_cli_filter *filter)
 {
     const struct timespec pause = {.tv_sec = 1};
-    uint64_t most = w->limit ? w->left : BEGIN_MAX;
+    uint64_t most = filter->limit ? filter->left : BEGIN_MAX;
     for (;;) {
-        w->left = PAGE;
-        int status = hl_cli_wish_pages(session, w, "/runs", "runs", keep_row, f);
+        filter->left = PAGE;
+        int status = hl_cli_filter_pages(session, filter, "/runs", "runs", keep_row, f);
         if (status != HL_CLI_OK)
             return status;
         show_round(f, most);
@@ -148,7 +148,10 @@ static int go_on(struct hl_cli_session *session, struct following *f, struct hl_
     }
 }
 
-int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+/* Begins with the newest that there are, the oldest of them first. Returns when the sidecar cannot be
+ * asked any more, or nobody reads: it has said so, and the status is for exiting. */
+static int follow(
+    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
 {
     if (!hl_cli_session_has_sidecar(session))
         return hl_cli_fail(cli, "no hookline is running here: nothing would arrive");
@@ -161,12 +164,12 @@ int hl_cli_follow(struct hl_cli_session *session, const struct hl_cli *cli, stru
     }
     f->cli = cli;
     f->screen = hl_cli_screen_of(cli->out);
-    f->is_json = w->is_json;
+    f->is_json = filter->is_json;
     f->rows = rows;
-    f->wish = w;
+    f->filter = filter;
     if (!f->is_json)
         print_head(f);
-    int status = go_on(session, f, w);
+    int status = go_on(session, f, filter);
     json_decref(rows);
     free(f);
     return status;
@@ -202,36 +205,40 @@ static void add_row(void *table, json_t *run)
     hl_cli_table_add(table, webhook_of(run));
 }
 
-static int list(struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_wish *w)
+static int list(
+    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
 {
+    static const struct hl_cli_list all = {"/runs", "runs", add_row};
     struct hl_cli_table table;
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
-    return hl_cli_wish_list(session, cli, w, "/runs", "runs", &table, add_row);
+    return hl_cli_filter_list(session, cli, filter, &all, &table);
 }
 
 int hl_cli_runs_list(const struct hl_cli *cli)
 {
-    struct hl_cli_wish w = {.project = NULL};
+    struct hl_cli_filter filter = {.project = NULL};
     bool goes_on = false;
-    const struct hl_cli_option options[] = {{.name = "--project", .text = &w.project},
-        {.name = "--app", .text = &w.app}, {.name = "--state", .text = &w.state},
-        {.name = "--since", .text = &w.since}, {.name = "--until", .text = &w.until},
-        {.name = "--limit", .text = &w.limit}, {.name = "--async", .is_given = &w.is_async},
-        {.name = "--sync", .is_given = &w.is_sync}, {.name = "--path", .text = &w.path},
-        {.name = "--status", .text = &w.status}, {.name = "--reason", .text = &w.reason},
-        {.name = "--webhook", .text = &w.webhook}, {.name = "--json", .is_given = &w.is_json},
+    const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
+        {.name = "--app", .text = &filter.app}, {.name = "--state", .text = &filter.state},
+        {.name = "--since", .text = &filter.since}, {.name = "--until", .text = &filter.until},
+        {.name = "--limit", .text = &filter.limit},
+        {.name = "--async", .is_given = &filter.is_async},
+        {.name = "--sync", .is_given = &filter.is_sync}, {.name = "--path", .text = &filter.path},
+        {.name = "--status", .text = &filter.status}, {.name = "--reason", .text = &filter.reason},
+        {.name = "--webhook", .text = &filter.webhook},
+        {.name = "--json", .is_given = &filter.is_json},
         {.name = "--follow", .is_given = &goes_on}};
     size_t count;
     struct hl_cli_session *session;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    status = hl_cli_wish_check(&w, cli, status);
-    if (goes_on && w.until)
+    status = hl_cli_filter_check(&filter, cli, status);
+    if (goes_on && filter.until)
         status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = goes_on ? hl_cli_follow(session, cli, &w) : list(session, cli, &w);
+    status = goes_on ? follow(session, cli, &filter) : list(session, cli, &filter);
     hl_cli_session_close(session);
     return status;
 }
@@ -249,7 +256,7 @@ static int post_to_run(const struct hl_cli *cli, const char *what, json_t **answ
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = hl_cli_ask_about(session, cli, HL_CLI_RUN, "POST", id, what, answer);
+    status = hl_cli_ask_about(session, HL_CLI_RUN, "POST", id, what, answer);
     hl_cli_session_close(session);
     return status;
 }

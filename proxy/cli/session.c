@@ -209,6 +209,11 @@ void hl_cli_session_close(struct hl_cli_session *session)
     free(session);
 }
 
+const struct hl_cli *hl_cli_session_call(const struct hl_cli_session *session)
+{
+    return session->cli;
+}
+
 bool hl_cli_session_has_sidecar(const struct hl_cli_session *session)
 {
     return session->has_server;

@@ -24,6 +24,8 @@ struct hl_config;
 HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
+/* The call of the command that it was opened for. */
+const struct hl_cli *hl_cli_session_call(const struct hl_cli_session *session);
 /* False: the store itself is asked, and nothing goes on there meanwhile. */
 bool hl_cli_session_has_sidecar(const struct hl_cli_session *session);
 /* Where --url is and what its token is; NULL: it is this machine's. The session's. */

@@ -13,13 +13,13 @@
 #include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/wish.h"
+#include "cli/filter.h"
 #include "store/limits.h"
 
 /* ---- create ---- */
 
 /* As given; NULL: not. */
-struct wish {
+struct wanted_account {
     const char *name, *role, *expires;
     const char *limits[HL_LIMIT_COUNT];
     int64_t expires_ms;
@@ -38,16 +38,16 @@ static json_t *limit_json(enum hl_limit limit, const char *text)
     return is_count ? json_integer(atoll(text)) : json_string(text);
 }
 
-static json_t *request_body(const struct wish *wish)
+static json_t *request_body(const struct wanted_account *wanted)
 {
     char expires[HL_CLOCK_TEXT];
-    hl_clock_format(wish->expires_ms, expires);
-    json_t *body = json_pack("{s:s, s:s, s:s}", "name", wish->name, "expires_at", expires, "role",
-        wish->role ? wish->role : "invoke");
+    hl_clock_format(wanted->expires_ms, expires);
+    json_t *body = json_pack("{s:s, s:s, s:s}", "name", wanted->name, "expires_at", expires, "role",
+        wanted->role ? wanted->role : "invoke");
     for (int i = 0; i < HL_LIMIT_COUNT; i++)
-        if (wish->limits[i])
+        if (wanted->limits[i])
             json_object_set_new(body, hl_limit_text((enum hl_limit)i),
-                limit_json((enum hl_limit)i, wish->limits[i]));
+                limit_json((enum hl_limit)i, wanted->limits[i]));
     return body;
 }
 
@@ -66,7 +66,7 @@ static void show_token(const struct hl_cli *cli, const json_t *account)
 }
 
 static int create(struct hl_cli_session *session, const struct hl_cli *cli, const char *project,
-    const struct wish *wish)
+    const struct wanted_account *wanted)
 {
     struct hl_cli_target target;
     json_t *account;
@@ -75,7 +75,7 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/service-accounts");
-    int status = hl_cli_ask_target(session, "POST", &target, request_body(wish), &account);
+    int status = hl_cli_ask_target(session, "POST", &target, request_body(wanted), &account);
     if (status != HL_CLI_OK)
         return status;
     show_token(cli, account);
@@ -84,25 +84,25 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
 }
 
 /* Each fault is said; `status` is what was found before. */
-static int check_wish(struct wish *wish, const struct hl_cli *cli, int status)
+static int check_wanted(struct wanted_account *wanted, const struct hl_cli *cli, int status)
 {
     static const struct {
         enum hl_limit limit;
         const char *name;
     } counts[] = {{HL_LIMIT_MAX_RUNNING, "--max-running"}, {HL_LIMIT_MAX_QUEUED, "--max-queued"}};
-    const char *rate = wish->limits[HL_LIMIT_RATE];
+    const char *rate = wanted->limits[HL_LIMIT_RATE];
     struct hl_rate parsed;
-    if (hl_cli_need(cli, "--name", wish->name) != HL_CLI_OK)
+    if (hl_cli_need(cli, "--name", wanted->name) != HL_CLI_OK)
         status = HL_CLI_USAGE;
-    if (hl_cli_need(cli, "--expires", wish->expires) != HL_CLI_OK)
+    if (hl_cli_need(cli, "--expires", wanted->expires) != HL_CLI_OK)
         status = HL_CLI_USAGE;
-    if (wish->expires && !hl_cli_read_time(wish->expires, 1, &wish->expires_ms))
+    if (wanted->expires && !hl_cli_read_time(wanted->expires, 1, &wanted->expires_ms))
         status = hl_cli_usage_error(cli,
             "--expires takes a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
             "\"%s\"",
-            wish->expires);
+            wanted->expires);
     for (size_t i = 0; i < HL_ARRAY_LEN(counts); i++) {
-        const char *text = wish->limits[counts[i].limit];
+        const char *text = wanted->limits[counts[i].limit];
         if (text && !is_number(text))
             status = hl_cli_usage_error(
                 cli, "%s is a number from 1 to %d, not \"%s\"", counts[i].name, HL_LIMIT_MAX, text);
@@ -116,23 +116,23 @@ static int check_wish(struct wish *wish, const struct hl_cli *cli, int status)
 int hl_cli_token_create(const struct hl_cli *cli)
 {
     const char *project = NULL;
-    struct wish wish = {.name = NULL};
+    struct wanted_account wanted = {.name = NULL};
     const struct hl_cli_option options[] = {{"--project", &project, NULL},
-        {"--name", &wish.name, NULL}, {"--role", &wish.role, NULL},
-        {"--expires", &wish.expires, NULL},
-        {"--max-running", &wish.limits[HL_LIMIT_MAX_RUNNING], NULL},
-        {"--max-queued", &wish.limits[HL_LIMIT_MAX_QUEUED], NULL},
-        {"--rate", &wish.limits[HL_LIMIT_RATE], NULL},
-        {"--max-priority", &wish.limits[HL_LIMIT_MAX_PRIORITY], NULL}};
+        {"--name", &wanted.name, NULL}, {"--role", &wanted.role, NULL},
+        {"--expires", &wanted.expires, NULL},
+        {"--max-running", &wanted.limits[HL_LIMIT_MAX_RUNNING], NULL},
+        {"--max-queued", &wanted.limits[HL_LIMIT_MAX_QUEUED], NULL},
+        {"--rate", &wanted.limits[HL_LIMIT_RATE], NULL},
+        {"--max-priority", &wanted.limits[HL_LIMIT_MAX_PRIORITY], NULL}};
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    status = check_wish(&wish, cli, status);
+    status = check_wanted(&wanted, cli, status);
     if (status != HL_CLI_OK)
         return status;
     struct hl_cli_session *session;
     status = hl_cli_session_open(&session, cli);
     if (status == HL_CLI_OK)
-        status = create(session, cli, project, &wish);
+        status = create(session, cli, project, &wanted);
     hl_cli_session_close(session);
     return status;
 }
@@ -260,7 +260,7 @@ int hl_cli_token_revoke(const struct hl_cli *cli)
     status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = hl_cli_ask_about(session, cli, HL_CLI_ACCOUNT, "DELETE", id, "", &nothing);
+    status = hl_cli_ask_about(session, HL_CLI_ACCOUNT, "DELETE", id, "", &nothing);
     if (status == HL_CLI_OK)
         fputs("revoked\n", cli->out);
     json_decref(nothing);

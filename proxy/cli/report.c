@@ -1,6 +1,6 @@
-/* story.c - `hookline runs show`: what happened to a run, on one screen: its state, its times, the
+/* report.c - `hookline runs show`: what happened to a run, on one screen: its state, its times, the
  * app's answer, each attempt of its webhook. */
-#include "cli/story.h"
+#include "cli/report.h"
 
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -9,7 +9,7 @@
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/wish.h"
+#include "cli/filter.h"
 
 #define LABEL "%-13s"
 
@@ -24,7 +24,7 @@ static void say_ago(const struct hl_cli *cli, const char *text)
             hl_cli_ago(ms, hl_clock_wall_ms(), ago), hl_cli_color_end(&screen));
 }
 
-void hl_cli_story_line(
+void hl_cli_report_line(
     const struct hl_cli *cli, const char *label, const json_t *object, const char *name)
 {
     char text[HL_CLI_MEMBER_TEXT * 2];
@@ -151,7 +151,7 @@ static void say_last_answer(const struct hl_cli *cli, const json_t *attempts)
     fputs(json_is_true(json_object_get(answer, "truncated")) ? " …\n" : "\n", cli->out);
 }
 
-void hl_cli_story_delivery(const struct hl_cli *cli, const json_t *delivery)
+void hl_cli_report_delivery(const struct hl_cli *cli, const json_t *delivery)
 {
     static const char *const titles[] = {
         " ", "ROUND", "ATTEMPT", "SENT", "MS", "OUTCOME", "STATUS", "ERROR"};
@@ -177,28 +177,28 @@ void hl_cli_story_delivery(const struct hl_cli *cli, const json_t *delivery)
     hl_cli_table_print(&table, cli->out);
     hl_cli_table_fini(&table);
     say_last_answer(cli, attempts);
-    hl_cli_story_line(cli, "next attempt", delivery, "next_attempt_at");
+    hl_cli_report_line(cli, "next attempt", delivery, "next_attempt_at");
 }
 
 static void tell(const struct hl_cli *cli, const json_t *run)
 {
     json_t *delivery;
     size_t i;
-    hl_cli_story_line(cli, "run", run, "run_id");
-    hl_cli_story_line(cli, "project", run, "project_id");
-    hl_cli_story_line(cli, "app", run, "app_name");
+    hl_cli_report_line(cli, "run", run, "run_id");
+    hl_cli_report_line(cli, "project", run, "project_id");
+    hl_cli_report_line(cli, "app", run, "app_name");
     say_call(cli, run);
-    hl_cli_story_line(cli, "replica", run, "replica");
+    hl_cli_report_line(cli, "replica", run, "replica");
     say_state(cli, run);
-    hl_cli_story_line(cli, "created", run, "created_at");
-    hl_cli_story_line(cli, "started", run, "started_at");
-    hl_cli_story_line(cli, "finished", run, "finished_at");
-    hl_cli_story_line(cli, "in the queue", run, "queue_position");
-    hl_cli_story_line(cli, "waited, ms", run, "queued_ms");
+    hl_cli_report_line(cli, "created", run, "created_at");
+    hl_cli_report_line(cli, "started", run, "started_at");
+    hl_cli_report_line(cli, "finished", run, "finished_at");
+    hl_cli_report_line(cli, "in the queue", run, "queue_position");
+    hl_cli_report_line(cli, "waited, ms", run, "queued_ms");
     say_ran(cli, run);
     say_answer(cli, run);
     json_array_foreach(json_object_get(run, "deliveries"), i, delivery)
-        hl_cli_story_delivery(cli, delivery);
+        hl_cli_report_delivery(cli, delivery);
 }
 
 int hl_cli_runs_show(const struct hl_cli *cli)
@@ -213,7 +213,7 @@ int hl_cli_runs_show(const struct hl_cli *cli)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = hl_cli_ask_about(session, cli, HL_CLI_RUN, "GET", id, "", &run);
+    status = hl_cli_ask_about(session, HL_CLI_RUN, "GET", id, "", &run);
     if (status == HL_CLI_OK && is_json)
         hl_cli_print_json(cli, run);
     else if (status == HL_CLI_OK)

@@ -1,6 +1,6 @@
-/* wish.h - which of the runs or deliveries a list is to have, as options say it, and its pages. */
-#ifndef HL_CLI_WISH_H
-#define HL_CLI_WISH_H
+/* filter.h - which of the runs or deliveries a list is to have, as options say it, and its pages. */
+#ifndef HL_CLI_FILTER_H
+#define HL_CLI_FILTER_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct hl_cli_table;
 
 #define HL_CLI_LIMIT_DEFAULT 50
 
-struct hl_cli_wish {
+struct hl_cli_filter {
     const char *project, *app, *state, *run, *since, *until, *limit;
     const char *path, *status, *reason, *webhook; /* of runs; of deliveries the status, and */
     const char *destination;
@@ -26,17 +26,23 @@ struct hl_cli_wish {
 
 /* Reads the times and the limit; `status` is what reading the options gave, and is given back if all is
  * well here. Each fault is said. */
-int hl_cli_wish_check(struct hl_cli_wish *w, const struct hl_cli *cli, int status);
+int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, int status);
 
 /* Asks for page after page of `member` ("runs") at `path` ("/runs"), until there are as many as are
  * wanted, and gives each row, borrowed, to `on_row`. HL_CLI_OK, or it has said what is wrong. */
-HL_MUST_CHECK int hl_cli_wish_pages(struct hl_cli_session *session, struct hl_cli_wish *w,
+HL_MUST_CHECK int hl_cli_filter_pages(struct hl_cli_session *session, struct hl_cli_filter *filter,
     const char *path, const char *member, void (*on_row)(void *owner, json_t *row), void *owner);
 
-/* The same as a table, which is taken, or with --json a line for each. `add_row` adds one to the table. */
-HL_MUST_CHECK int hl_cli_wish_list(struct hl_cli_session *session, const struct hl_cli *cli,
-    struct hl_cli_wish *w, const char *path, const char *member, struct hl_cli_table *table,
-    void (*add_row)(void *table, json_t *row));
+/* A list's place in the REST interface ("/runs"), the member of its pages that has the rows ("runs"), and how one becomes
+ * a row of a table. */
+struct hl_cli_list {
+    const char *path, *member;
+    void (*add_row)(void *table, json_t *row);
+};
+
+/* The same as a table, which is taken, or with --json a line for each. */
+HL_MUST_CHECK int hl_cli_filter_list(struct hl_cli_session *session, const struct hl_cli *cli,
+    struct hl_cli_filter *filter, const struct hl_cli_list *list, struct hl_cli_table *table);
 
 /* A line of JSON. */
 void hl_cli_print_json(const struct hl_cli *cli, const json_t *value);
