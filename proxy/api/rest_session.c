@@ -2,7 +2,7 @@
  * that asks for a token one of an admin that is good for an hour; or, with {"role": "invoke"}, such a
  * token for calls, where those ask for one.
  * Thread: control.
- * Not here: what the token is (auth/issuer.h), the link (cli/dashboard.c). */
+ * Not here: what the token is (auth/issuer.h), the link (cli/token.c). */
 #include "api/rest_handler.h"
 
 #include <arpa/inet.h>

@@ -1,12 +1,12 @@
-/* child.c - fork and exec of our own.
+/* child.c - fork and exec of our own, the environment that the app finds, and children that we did not start.
  * Owns: the three pipes until the child is closed. Thread: control; the only place in the process
- * that forks, so that every child but this one is an orphan (orphan.c).
+ * that forks, so that every child but this one is an orphan.
  * Promise: between fork and exec only async-signal-safe calls are made, for other threads may have
  * held any lock; no descriptor of ours, those of libraries included, is open in the program.
- * Not here: when it is started and what follows its end (supervisor.c), its environment
- * (environment.c). */
+ * Not here: when it is started and what follows its end (supervisor.c, which waits for it by its id). */
 #include "app/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -17,9 +17,113 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "base/log.h"
+#include "config/choice.h"
 #include "config/command.h"
+#include "config/config.h"
+#include "config/option.h"
+
+/* ---- its environment ---- */
+
+#define ADDED_MAX  5
+#define ENTRY_ROOM (HL_USER_TEXT + 32) /* a path of a socket is shorter than a user's home */
+
+/* libpq's variables that are a secret or name a file that has one (PostgreSQL's manual, "Environment
+ * Variables"). With another store than postgres they are the app's own. */
+static const char *const postgres_secrets[] = {
+    "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSSLKEY"};
+
+static bool is_secret(struct hl_str name, enum hl_store_kind store)
+{
+    const struct hl_option *option = hl_option_find(name);
+    if (option && option->is_secret)
+        return true;
+    for (size_t i = 0; i < HL_ARRAY_LEN(postgres_secrets) && store == HL_STORE_POSTGRES; i++) {
+        if (hl_str_eq(name, hl_str_from(postgres_secrets[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the app may not see the variable of that name. */
+static bool is_kept_back(struct hl_str name, enum hl_store_kind store)
+{
+    const struct hl_str suffix = HL_STR("_FILE");
+    if (is_secret(name, store))
+        return true;
+    if (name.n < suffix.n || memcmp(name.p + name.n - suffix.n, suffix.p, suffix.n) != 0)
+        return false;
+    return is_secret((struct hl_str){name.p, name.n - suffix.n}, store);
+}
+
+/* The entries that are ours to set, one behind the other in `space`. */
+struct additions {
+    char *entries[ADDED_MAX];
+    size_t n;
+    char *space;
+};
+
+static void add(struct additions *a, const char *name, const char *value)
+{
+    a->entries[a->n] = a->space + a->n * ENTRY_ROOM;
+    snprintf(a->entries[a->n], ENTRY_ROOM, "%s=%s", name, value);
+    a->n++;
+}
+
+static void add_all(struct additions *a, const struct hl_config *config, const struct hl_user *user)
+{
+    char port[8];
+    if (config->app_url.is_unix) {
+        add(a, "SOCKET", config->app_url.path);
+        add(a, "HOOKLINE_FUNCTION_SOCKET", config->app_url.path);
+    } else {
+        snprintf(port, sizeof(port), "%u", (unsigned)config->app_url.port);
+        add(a, "PORT", port);
+    }
+    if (user && user->name[0]) {
+        add(a, "HOME", user->home);
+        add(a, "USER", user->name);
+        add(a, "LOGNAME", user->name);
+    }
+}
+
+static bool is_replaced(const struct additions *a, const char *entry, size_t name_len)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strncmp(a->entries[i], entry, name_len) == 0 && a->entries[i][name_len] == '=')
+            return true;
+    return false;
+}
+
+char **hl_environment_for_app(
+    char *const *environment, const struct hl_config *config, const struct hl_user *user)
+{
+    size_t count = 0, n = 0;
+    while (environment[count])
+        count++;
+    size_t table = (count + ADDED_MAX + 1) * sizeof(char *);
+    char **out = malloc(table + (size_t)ADDED_MAX * ENTRY_ROOM);
+    if (!out)
+        return NULL;
+    struct additions additions = {.space = (char *)out + table};
+    add_all(&additions, config, user);
+    for (size_t i = 0; i < count; i++) {
+        size_t name_len = strcspn(environment[i], "=");
+        if (!is_kept_back((struct hl_str){environment[i], name_len}, config->store) &&
+            !is_replaced(&additions, environment[i], name_len))
+            out[n++] = environment[i];
+    }
+    for (size_t i = 0; i < additions.n; i++)
+        out[n++] = additions.entries[i];
+    out[n] = NULL;
+    return out;
+}
+
+/* ---- its start ---- */
 
 #define DEFAULT_PATH   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define FIRST_FREE_FD  10 /* descriptors are moved up here, out of the way of 0 to 3 */
@@ -199,4 +303,55 @@ void hl_child_close(struct hl_child *child)
     close_fd(&child->output[1]);
     close_fd(&child->failure_pipe);
     child->pid = 0;
+}
+
+/* ---- what it leaves behind ---- */
+
+void hl_orphan_adopt(void)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        HL_LOG(WARN, "cannot become the parent of processes that the app leaves behind");
+}
+
+void hl_orphan_reap(pid_t own)
+{
+    for (;;) {
+        siginfo_t info = {0};
+        /* Looked at first, taken afterwards: the status of `own` belongs to its waiter. */
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0 ||
+            info.si_pid == own)
+            return;
+        waitpid(info.si_pid, NULL, WNOHANG);
+    }
+}
+
+/* The children that the kernel lists for one of our threads. */
+static unsigned kill_children_of(const char *thread)
+{
+    char path[64];
+    int pid;
+    unsigned killed = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%.20s/children", thread);
+    FILE *list = fopen(path, "re");
+    if (!list)
+        return 0;
+    while (fscanf(list, "%d", &pid) == 1)
+        if (getsid(pid) != getsid(0) && kill(pid, SIGKILL) == 0)
+            killed++;
+    fclose(list);
+    return killed;
+}
+
+unsigned hl_orphan_kill(void)
+{
+    unsigned killed = 0;
+    struct dirent *entry;
+    DIR *threads = opendir("/proc/self/task");
+    if (!threads)
+        return 0;
+    while ((entry = readdir(threads)) != NULL)
+        if (entry->d_name[0] != '.')
+            killed += kill_children_of(entry->d_name);
+    closedir(threads);
+    return killed;
 }

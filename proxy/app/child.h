@@ -1,4 +1,5 @@
-/* child.h - one process of the app: forked with nothing of ours but what it is given. */
+/* child.h - one process of the app: its environment; forked with nothing of ours but what
+ * it is given; and what it leaves behind. */
 #ifndef HL_APP_CHILD_H
 #define HL_APP_CHILD_H
 
@@ -7,6 +8,9 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+
+struct hl_config;
+struct hl_user;
 
 /* How it is to be run. Borrowed for the call. */
 struct hl_child_plan {
@@ -46,5 +50,29 @@ bool hl_child_has_failed(const struct hl_child *child, struct hl_child_failure *
 
 /* Closes what is left of it here. */
 void hl_child_close(struct hl_child *child);
+
+/* ---- its environment ---- */
+
+/* Ours, without every variable that is a secret of hookline's or names the file of one (with
+ * HOOKLINE_STORE=postgres libpq's too), and with
+ *   PORT    the port of HOOKLINE_APP_URL; or, when that is a unix socket,
+ *   SOCKET  its path, which HOOKLINE_FUNCTION_SOCKET says to the function hosts as well;
+ *   HOME, USER, LOGNAME of `user`, if that is given and has a name.
+ * One allocation, to be freed, that borrows the entries it keeps. NULL: out of memory. */
+char **hl_environment_for_app(
+    char *const *environment, const struct hl_config *config, const struct hl_user *user);
+
+/* ---- what it leaves behind ---- */
+
+/* From now on descendants of the app whose parent dies come to us and not to the system's init. */
+void hl_orphan_adopt(void);
+
+/* Takes the exit status of every orphan that has ended, so that none stays a zombie. `own` is left
+ * to whoever waits for it, as is any child behind it until then. */
+void hl_orphan_reap(pid_t own);
+
+/* SIGKILL for what is left of the app: our children that are in other sessions than we are (the app
+ * has one of its own). Returns how many there were. */
+unsigned hl_orphan_kill(void);
 
 #endif

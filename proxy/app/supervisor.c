@@ -17,8 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/environment.h"
-#include "app/orphan.h"
+#include "app/child.h"
 #include "app/readiness.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -6,7 +6,6 @@
 
 #include <uv.h>
 
-#include "app/backoff.h"
 #include "app/child.h"
 #include "app/output.h"
 #include "base/metric.h"
@@ -16,6 +15,28 @@ struct hl_config;
 struct hl_readiness;
 
 #define HL_SUPERVISOR_SIGNALS 5 /* that are passed on */
+
+/* ---- how long to wait before the app is started again ---- */
+
+#define HL_BACKOFF_FIRST_MS   100
+#define HL_BACKOFF_MOST_MS    30000
+#define HL_BACKOFF_HEALTHY_MS 10000 /* who was ready, and lived this long, starts afresh */
+
+struct hl_backoff {
+    uint32_t failures; /* in a row */
+};
+
+/* The app has ended after `lived_ms`: the time to wait, twice the last one's up to the most. */
+static inline uint64_t hl_backoff_next(struct hl_backoff *b, bool was_ready, uint64_t lived_ms)
+{
+    if (was_ready && lived_ms >= HL_BACKOFF_HEALTHY_MS)
+        b->failures = 0;
+    uint64_t ms = (uint64_t)HL_BACKOFF_FIRST_MS << (b->failures < 16 ? b->failures : 16);
+    b->failures++;
+    return ms < HL_BACKOFF_MOST_MS ? ms : HL_BACKOFF_MOST_MS;
+}
+
+/* ---- the supervisor ---- */
 
 enum hl_supervisor_state {
     HL_SUPERVISOR_OFF,      /* there is no command, or it was not started yet */

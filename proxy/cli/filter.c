@@ -20,7 +20,7 @@ static int check_search(const struct hl_cli_filter *filter, const struct hl_cli 
     char destination[HL_DESTINATION_MAX];
     if (filter->status && !hl_status_range_read(hl_str_from(filter->status), &range))
         status = hl_cli_usage_error(
-            cli, "--status is a status (404), a class (5xx) or none, not \"%s\"", filter->status);
+            cli, "--status takes a status (404), a class (5xx) or none, not \"%s\"", filter->status);
     if (filter->destination &&
         hl_destination_write(destination, hl_str_from(filter->destination)) == 0)
         status = hl_cli_usage_error(cli,
@@ -53,12 +53,12 @@ int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, 
     if (filter->limit &&
         (!hl_str_to_u64(hl_str_from(filter->limit), &limit) || limit < 1 || limit > LIMIT_MAX))
         status = hl_cli_usage_error(
-            cli, "--limit is a number from 1 to %d, not \"%s\"", LIMIT_MAX, filter->limit);
+            cli, "--limit takes a number from 1 to %d, not \"%s\"", LIMIT_MAX, filter->limit);
     status = check_search(filter, cli, status);
     struct hl_id id;
     if (filter->after && !hl_id_parse(hl_str_from(filter->after), &id))
         status = hl_cli_usage_error(
-            cli, "--after is a delivery's whole id, as it was said, not \"%s\"", filter->after);
+            cli, "--after takes a delivery's whole id, as it was printed, not \"%s\"", filter->after);
     if (filter->is_async && filter->is_sync)
         status = hl_cli_usage_error(cli, "--async and --sync are mutually exclusive");
     filter->left = limit;

@@ -3,21 +3,44 @@
 #ifndef HL_DEV_RECEIVER_H
 #define HL_DEV_RECEIVER_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <uv.h>
 
 #include "base/list.h"
 #include "base/str.h"
 #include "net/listener.h"
+#include "webhook/signature.h"
 
-#define HL_DEV_HOOKS_PATH  "/_hookline/dev/hooks"
-#define HL_DEV_HOOKS_SHOWN 50
+/* ---- what a delivery says of itself, looked at while it comes ---- */
 
 struct hl_dev_delivery {
     char run_id[40], time[32], type[32];
     const char *verdict; /* static */
     char answer[16];
 };
+
+struct hl_dev_inspection {
+    char run_id[40], timestamp[24], signature[80];
+    struct hl_signature hmac;
+    bool has_hmac;
+    char beginning[256]; /* of the body */
+    size_t n;
+};
+
+void hl_dev_inspection_begin(struct hl_dev_inspection *i);
+void hl_dev_inspection_field(struct hl_dev_inspection *i, struct hl_str name, struct hl_str value);
+/* All fields have come. */
+void hl_dev_inspection_head(struct hl_dev_inspection *i, struct hl_str secret);
+void hl_dev_inspection_body(struct hl_dev_inspection *i, struct hl_str bytes);
+/* All of it has come. */
+void hl_dev_inspection_read(struct hl_dev_inspection *i, struct hl_dev_delivery *out);
+void hl_dev_inspection_end(struct hl_dev_inspection *i);
+
+/* ---- the receiver ---- */
+
+#define HL_DEV_HOOKS_PATH  "/_hookline/dev/hooks"
+#define HL_DEV_HOOKS_SHOWN 50
 
 struct hl_dev_receiver {
     struct hl_listener listener;

@@ -33,4 +33,11 @@ struct hl_dev_settings {
 bool hl_dev_settings_make(struct hl_dev_settings *s, const struct hl_dev_plan *plan);
 void hl_dev_settings_fini(struct hl_dev_settings *s);
 
+/* ---- ports of 127.0.0.1 ---- */
+
+/* `wanted`, or the next one that nobody has; 0: there is none. */
+uint16_t hl_dev_port_find(uint16_t wanted);
+/* Somebody listens there. */
+bool hl_dev_port_answers(uint16_t port);
+
 #endif

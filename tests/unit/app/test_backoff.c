@@ -1,5 +1,5 @@
 /* test_backoff.c - how long an app that ended has to wait. */
-#include "app/backoff.h"
+#include "app/supervisor.h"
 
 #include <criterion/criterion.h>
 

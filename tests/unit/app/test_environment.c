@@ -1,5 +1,5 @@
 /* test_environment.c - what the app finds in its environment, and above all what it does not. */
-#include "app/environment.h"
+#include "app/child.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 
 #include "base/id.h"
 #include "base/str.h"
-#include "dev/delivery.h"
 #include "dev/receiver.h"
 
 #define RUN_ID "01020304-0506-7708-8910-111213141516"
