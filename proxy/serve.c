@@ -135,6 +135,17 @@ static bool follow_output(struct hl_control *ctl)
     return true;
 }
 
+static bool prepare_app(struct hl_control *ctl, char *why, size_t why_len)
+{
+    const struct hl_supervisor_parts parts = {.loop = &ctl->loop,
+        .wheel = &ctl->wheel,
+        .config = ctl->config,
+        .readiness = &ctl->readiness,
+        .environment = ctl->environment,
+        .files = ctl->files};
+    return hl_supervisor_init(&ctl->supervisor, &parts, why, why_len) && follow_output(ctl);
+}
+
 static void forget_visits(struct hl_service *s, uint32_t workers)
 {
     for (uint32_t i = 0; s->visits && i < workers; i++)
@@ -166,10 +177,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
             strerror(err));
         return false;
     }
-    if (!hl_supervisor_init(&ctl->supervisor, &ctl->loop, &ctl->wheel, config, &ctl->readiness,
-            ctl->environment, ctl->files, why, why_len))
-        return false;
-    if (!follow_output(ctl))
+    if (!prepare_app(ctl, why, why_len))
         return false;
     hl_journals_init(&ctl->journals, config->max_followers);
     ctl->service.journals = &ctl->journals;

@@ -15,22 +15,20 @@
 
 static void on_sweep(struct hl_timer *timer);
 
-void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
-    struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
-    struct hl_mailbox *mailbox)
+void hl_pool_init(struct hl_pool *pool, const struct hl_pool_parts *parts)
 {
     memset(pool, 0, sizeof(*pool));
-    hl_pool_member_init(&pool->member, group, mailbox);
-    pool->loop = loop;
-    pool->wheel = wheel;
-    pool->reader = reader;
-    pool->url = url;
+    hl_pool_member_init(&pool->member, parts->group, parts->mailbox);
+    pool->loop = parts->loop;
+    pool->wheel = parts->wheel;
+    pool->reader = parts->reader;
+    pool->url = parts->url;
     hl_slab_init(&pool->slab, sizeof(struct hl_upstream), 64);
     hl_list_init(&pool->idle);
     hl_list_init(&pool->busy);
     hl_list_init(&pool->waits);
     hl_timer_init(&pool->sweep, on_sweep);
-    hl_host_init(&pool->host, loop, url, hl_upstream_wait_on_resolved);
+    hl_host_init(&pool->host, parts->loop, parts->url, hl_upstream_wait_on_resolved);
 }
 
 /* The loop reports the app's close, or bytes that nobody asked for, a turn after they came; until

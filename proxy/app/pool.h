@@ -53,9 +53,17 @@ struct hl_pool {
     struct hl_host host;
 };
 
-void hl_pool_init(struct hl_pool *pool, uv_loop_t *loop, struct hl_wheel *wheel,
-    struct hl_reader *reader, const struct hl_app_url *url, struct hl_pool_group *group,
-    struct hl_mailbox *mailbox);
+/* What a pool works with: borrowed. */
+struct hl_pool_parts {
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    struct hl_reader *reader;
+    const struct hl_app_url *url;
+    struct hl_pool_group *group;
+    struct hl_mailbox *mailbox; /* the worker's */
+};
+
+void hl_pool_init(struct hl_pool *pool, const struct hl_pool_parts *parts);
 /* The worker's mailbox brought HL_GATE_TURNED: kept connections go if the gate is shut, and who waits for
  * a connection goes on if it is open. */
 void hl_pool_on_gate(struct hl_pool *pool);

@@ -77,23 +77,23 @@ static bool prepare(struct hl_supervisor *s, char *const *environment, char *why
     return false;
 }
 
-bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop, struct hl_wheel *wheel,
-    const struct hl_config *config, struct hl_readiness *readiness, char *const *environment,
-    struct rlimit files, char *why, size_t why_len)
+bool hl_supervisor_init(
+    struct hl_supervisor *s, const struct hl_supervisor_parts *parts, char *why, size_t why_len)
 {
-    *s = (struct hl_supervisor){.config = config,
-        .loop = loop,
-        .wheel = wheel,
-        .readiness = readiness,
-        .files = files,
+    *s = (struct hl_supervisor){.config = parts->config,
+        .loop = parts->loop,
+        .wheel = parts->wheel,
+        .readiness = parts->readiness,
+        .files = parts->files,
         .child = {.output = {-1, -1}, .failure_pipe = -1}};
-    hl_output_init(&s->output, loop, wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
-    s->output.is_off = !config->app_log;
+    hl_output_init(
+        &s->output, s->loop, s->wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
+    s->output.is_off = !s->config->app_log;
     hl_timer_init(&s->timer, on_timer);
-    if (!prepare(s, environment, why, why_len))
+    if (!prepare(s, parts->environment, why, why_len))
         return false;
     if (has_command(s))
-        hl_readiness_hold(readiness, "the app is not started yet");
+        hl_readiness_hold(s->readiness, "the app is not started yet");
     return true;
 }
 

@@ -79,12 +79,20 @@ struct hl_supervisor {
     struct hl_app_gauges gauges;
 };
 
-/* Prepares; starts nothing. Runs before other threads do. Borrows all but `files`, which is
- * RLIMIT_NOFILE as the process found it; `environment` is what the process was started with. On
- * failure `why` has one line, and hl_supervisor_fini is still due. */
-HL_MUST_CHECK bool hl_supervisor_init(struct hl_supervisor *s, uv_loop_t *loop,
-    struct hl_wheel *wheel, const struct hl_config *config, struct hl_readiness *readiness,
-    char *const *environment, struct rlimit files, char *why, size_t why_len);
+/* What it works with: borrowed, all but `files`. */
+struct hl_supervisor_parts {
+    uv_loop_t *loop;
+    struct hl_wheel *wheel;
+    const struct hl_config *config;
+    struct hl_readiness *readiness;
+    char *const *environment; /* that the process was started with */
+    struct rlimit files;      /* RLIMIT_NOFILE as the process found it */
+};
+
+/* Prepares; starts nothing. Runs before other threads do. On failure `why` has one line, and
+ * hl_supervisor_fini is still due. */
+HL_MUST_CHECK bool hl_supervisor_init(
+    struct hl_supervisor *s, const struct hl_supervisor_parts *parts, char *why, size_t why_len);
 
 /* Whether the program of HOOKLINE_APP_COMMAND could be run, as far as that can be told without the
  * shell. False: `why` has one line. */

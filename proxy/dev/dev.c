@@ -37,17 +37,24 @@ static void say_place(const struct hl_dev_plan *plan, const struct hl_dev_settin
             HL_STR_ARG(hl_buf_str(&s->ignored)));
 }
 
+struct call {
+    const char *what;
+    const char *accept;       /* NULL: whatever comes */
+    const char *path, *query; /* below the app's */
+    const char *body;         /* NULL: none */
+};
+
 /* The body is a JSON text of the sketch: nothing in it needs quoting in a shell but its own quotes. */
-static void say_call(const struct hl_dev_plan *plan, const struct hl_dev_settings *s,
-    const char *what, const char *accept, const char *path, const char *query, const char *body)
+static void say_call(
+    const struct hl_dev_plan *plan, const struct hl_dev_settings *s, const struct call *call)
 {
     fprintf(plan->out,
-        "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s'", what,
-        s->port, path, query);
-    if (accept)
-        fprintf(plan->out, " -H 'Accept: %s'", accept);
-    if (body)
-        fprintf(plan->out, " -H 'Content-Type: application/json' -d '%s'", body);
+        "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s'",
+        call->what, s->port, call->path, call->query);
+    if (call->accept)
+        fprintf(plan->out, " -H 'Accept: %s'", call->accept);
+    if (call->body)
+        fprintf(plan->out, " -H 'Content-Type: application/json' -d '%s'", call->body);
     fprintf(plan->out, "\n");
 }
 
@@ -67,11 +74,12 @@ static void say_calls(const struct hl_dev_plan *plan, const struct hl_dev_settin
         "?async=true&webhookEndpoint=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2F_hookline%%2Fdev%%2Fhooks",
         s->hooks_port);
     const char *path = plain ? plain->name : "", *body = plain ? plain->json : NULL;
-    say_call(plan, s, "A call", NULL, path, "", body);
-    say_call(
-        plan, s, "In the background, its answer to the webhook receiver", NULL, path, query, body);
-    say_call(plan, s, "A stream, event by event, where the app gives one", "text/event-stream",
-        stream ? stream->name : "", "", stream ? stream->json : NULL);
+    const struct call calls[] = {{"A call", NULL, path, "", body},
+        {"In the background, its answer to the webhook receiver", NULL, path, query, body},
+        {"A stream, event by event, where the app gives one", "text/event-stream",
+            stream ? stream->name : "", "", stream ? stream->json : NULL}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(calls); i++)
+        say_call(plan, s, &calls[i]);
     fprintf(plan->out, "\nCtrl-C ends everything.\n\n");
 }
 

@@ -42,8 +42,13 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
         .burst_left = HL_SPOOL_BURST / workers,
         .memory_left = &service->memory_left,
         .wants_sha256 = hl_store_is_shared(service->store)}; /* replicas of the version before */
-    hl_pool_init(&runs->pool, runs->loop, runs->wheel, reader, &config->app_url,
-        &service->connections, runs->box);
+    const struct hl_pool_parts parts = {.loop = runs->loop,
+        .wheel = runs->wheel,
+        .reader = reader,
+        .url = &config->app_url,
+        .group = &service->connections,
+        .mailbox = runs->box};
+    hl_pool_init(&runs->pool, &parts);
     hl_gate_seat_init(&runs->gate, &service->connections.gate, runs->box);
     hl_limiter_seat_init(&runs->seat, &service->limiter, runs->index, runs->box);
     service->seats[runs->index] = &runs->seat;

@@ -39,9 +39,13 @@ static void start(const char *command)
     loop_begin();
     hl_pool_group_init(&calls, true, 0);
     hl_readiness_init(&readiness, &loop, &wheel, &reader, &config, &calls);
-    cr_assert(hl_supervisor_init(&supervisor, &loop, &wheel, &config, &readiness,
-                  (char *const[]){"PATH=/usr/bin:/bin", NULL}, files, why, sizeof(why)),
-        "%s", why);
+    const struct hl_supervisor_parts parts = {.loop = &loop,
+        .wheel = &wheel,
+        .config = &config,
+        .readiness = &readiness,
+        .environment = (char *const[]){"PATH=/usr/bin:/bin", NULL},
+        .files = files};
+    cr_assert(hl_supervisor_init(&supervisor, &parts, why, sizeof(why)), "%s", why);
     hl_supervisor_start(&supervisor);
 }
 
