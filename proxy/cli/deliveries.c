@@ -4,13 +4,13 @@
 #include "cli/deliveries.h"
 
 #include "base/compiler.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
-#include "cli/lookup.h"
-#include "cli/session.h"
-#include "cli/report.h"
-#include "cli/table.h"
+#include "cli/cli.h"
 #include "cli/filter.h"
+#include "cli/lookup.h"
+#include "cli/report.h"
+#include "cli/session.h"
+#include "cli/table.h"
 
 /* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
 static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/server.h"
 #include "store/destination.h"
 #include "store/search.h"
 

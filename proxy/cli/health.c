@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/fetch.h"
 #include "cli/config.h"
+#include "cli/fetch.h"
 #include "config/choice.h"
 #include "config/config.h"
 #include "net/address.h"

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/server.h"
 
 #define DIGITS    32
 #define LEAST     4 /* less would be everybody's */

@@ -10,11 +10,11 @@
 
 #include "auth/json_load.h"
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
+#include "cli/cli.h"
 #include "cli/lookup.h"
-#include "cli/server.h"
 #include "cli/screen.h"
+#include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
 #include "config/value.h"

@@ -13,15 +13,15 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/str.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
+#include "cli/cli.h"
 #include "cli/deliveries.h"
+#include "cli/filter.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
+#include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/server.h"
-#include "cli/filter.h"
 #include "store/destination.h"
 
 #define PIECE       500

@@ -3,13 +3,13 @@
 #include "cli/report.h"
 
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
+#include "cli/cli.h"
+#include "cli/filter.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/filter.h"
 
 #define LABEL "%-13s"
 

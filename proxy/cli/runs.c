@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
+#include "cli/cli.h"
+#include "cli/filter.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/filter.h"
 
 /* ---- a list that goes on ---- */
 

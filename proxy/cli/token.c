@@ -8,12 +8,12 @@
 #include "base/clock.h"
 #include "cli/catalog.h"
 #include "cli/cli.h"
+#include "cli/filter.h"
 #include "cli/lookup.h"
 #include "cli/screen.h"
 #include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "cli/filter.h"
 #include "store/limits.h"
 
 /* ---- create ---- */

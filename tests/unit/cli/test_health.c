@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "cli/catalog.h"
+#include "cli/cli.h"
 
 /* A server that takes one connection, reads the request and gives its answer in two pieces. */
 struct server {
