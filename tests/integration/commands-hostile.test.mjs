@@ -107,6 +107,34 @@ test('a result is written as it comes (another machine)', async (t) => {
     assert.equal(bytes.at(-1), 'b'.charCodeAt(0));
 });
 
+test('what answers at the control socket and is no hookline is told of in one line', async (t) => {
+    const HOOKLINE_DATA_DIR = await temporaryDirectory(t);
+    let answer;
+    const server = http.createServer((request, response) => answer(request.resume(), response));
+    server.listen(join(HOOKLINE_DATA_DIR, 'control.sock'));
+    await once(server, 'listening');
+    atEnd(t, () => (server.closeAllConnections?.(), new Promise((done) => server.close(done))));
+    const endless = (_, response) => {
+        const more = () => response.destroyed || (response.write(Buffer.alloc(MIB, ' ')) ? setImmediate(more) : response.once('drain', more));
+        more();
+    };
+    for (const [how, pattern] of [
+        [(request) => request.socket.destroy(), /control socket: .*(reply|reset)/i],
+        [(request) => request.socket.end('220 smtp.example ESMTP\r\n'), /control socket: .*HTTP\/0\.9/],
+        [(_, response) => response.writeHead(200, { 'content-length': 9 }).write('{', () => response.destroy()), /control socket: .*(transfer closed|reset)/i],
+        [endless, /control socket: the answer is longer than any of hookline's/],
+        [(_, response) => response.writeHead(500).end('{}'), /the answer was 500/],
+        [(_, response) => response.writeHead(404).end(JSON.stringify({ detail: EVIL })), /owned/],
+    ]) {
+        answer = how;
+        const { code, stderr } = await run(['runs', 'show', ID], { HOOKLINE_DATA_DIR });
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, pattern);
+        assert.equal(stderr.split('\n').length, 2, stderr);
+        assert.doesNotMatch(stderr, HARM);
+    }
+});
+
 /** A hookline with as many dead webhooks, newest first, that answers pieces as `answers` have it. */
 function withDead(t, n, answers) {
     const ids = Array.from({ length: n }, (_, i) => `01a201a0-7ddc-7120-be8f-${(n - i).toString(16).padStart(12, '0')}`);
