@@ -14,6 +14,7 @@
 #include "caller/client.h"
 #include "config/config.h"
 #include "http/problem.h"
+#include "http/writer.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "run/allowance.h"
@@ -226,13 +227,21 @@ void hl_acceptance_write_location(char out[HL_ACCEPTANCE_LOCATION_MAX],
     const struct hl_id *run_id)
 {
     char id[HL_ID_TEXT];
+    struct hl_writer w = hl_writer_on(out, HL_ACCEPTANCE_LOCATION_MAX - 1);
     struct hl_str base = config->public_url;
     if (base.n > 0 && base.p[base.n - 1] == '/')
         base.n--;
     hl_id_format(run_id, id);
-    snprintf(out, HL_ACCEPTANCE_LOCATION_MAX,
-        "Location: %.*s/v2/projects/%.*s/apps/%.*s/runs/%.*s\r\n", HL_STR_ARG(base),
-        HL_STR_ARG(project), HL_STR_ARG(app), HL_ID_TEXT, id);
+    HL_WRITE(&w, "Location: ");
+    hl_write_str(&w, base);
+    HL_WRITE(&w, "/v2/projects/");
+    hl_write_str(&w, project);
+    HL_WRITE(&w, "/apps/");
+    hl_write_str(&w, app);
+    HL_WRITE(&w, "/runs/");
+    hl_write(&w, id, sizeof(id));
+    HL_WRITE(&w, "\r\n");
+    out[hl_writer_end(&w)] = '\0';
 }
 
 static void write_accepted(struct hl_run *run, struct hl_client *c, const struct hl_accept *accept)

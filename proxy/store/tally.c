@@ -1,6 +1,7 @@
 /* tally.c - see tally.h. Any thread. */
 #include "store/tally.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +48,12 @@ static enum hl_err reserve(struct hl_tally *t)
     return HL_OK;
 }
 
-/* Where the key is, or would be. */
+/* Where the key is, or would be. What is read back comes in order: behind the last. */
 static size_t find(const struct hl_tally *t, uint32_t key)
 {
     size_t from = 0, to = t->n;
+    if (to > 0 && hl_tally_count_key(t->counts[to - 1]) < key)
+        return to;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         if (hl_tally_count_key(t->counts[middle]) < key)
@@ -100,17 +103,17 @@ enum hl_err hl_tally_add_end(struct hl_tally *t, bool is_async, enum hl_run_stat
 
 void hl_tally_write(const struct hl_tally *t, char *out)
 {
-    for (size_t i = 0; i < t->n; i++)
-        for (unsigned byte = 0; byte < 8; byte++)
-            *out++ = (char)(t->counts[i] >> 8 * byte);
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t count = htole64(t->counts[i]);
+        memcpy(out + 8 * i, &count, sizeof(count));
+    }
 }
 
 uint64_t hl_tally_read_one(const char *at)
 {
-    uint64_t count = 0;
-    for (unsigned byte = 0; byte < 8; byte++)
-        count |= (uint64_t)(unsigned char)at[byte] << 8 * byte;
-    return count;
+    uint64_t count;
+    memcpy(&count, at, sizeof(count));
+    return le64toh(count);
 }
 
 enum hl_err hl_tally_read(struct hl_tally *t, struct hl_str bytes)
