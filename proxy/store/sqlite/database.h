@@ -11,6 +11,7 @@
 #include "base/id_map.h"
 #include "store/key.h"
 #include "store/secret.h"
+#include "store/sqlite/heads.h"
 #include "store/sqlite/sql.h"
 #include "store/sqlite/statement.h"
 #include "store/tally.h"
@@ -66,6 +67,7 @@ struct hl_fresh_run {
     bool has_begun;
     int64_t started_ms;
     struct hl_queue_place place;
+    uint64_t lane;               /* of its webhook, once that is written */
     struct hl_heap_node in_turn; /* in `fresh_turns` of its class iff queued */
 };
 #define HL_FRESH_MAX 256
@@ -135,6 +137,7 @@ struct hl_database {
     struct hl_tally tally; /* one that is written just now */
     struct hl_buf tally_bytes;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */
+    struct hl_heads heads;
 
     /* The app that was named last: nearly always the only one. */
     int64_t app_id; /* 0: none */

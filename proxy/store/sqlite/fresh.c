@@ -230,6 +230,12 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
         });
 }
 
+static enum hl_err wait_in_queue(struct hl_database *db, const struct hl_fresh_run *fresh)
+{
+    hl_heads_put(&db->heads, &fresh->accept->run_id, fresh->accept->head);
+    return hl_turn_put(db, fresh->number, &fresh->place);
+}
+
 void hl_fresh_forget(struct hl_database *db)
 {
     db->n_fresh = db->n_fresh_queued = 0;
@@ -249,7 +255,7 @@ enum hl_err hl_fresh_write(struct hl_database *db)
         if (!err && db->fresh[i].has_begun)
             remember(db, &db->fresh[i]);
         else if (!err)
-            err = hl_turn_put(db, db->fresh[i].number, &db->fresh[i].place);
+            err = wait_in_queue(db, &db->fresh[i]);
     }
     if (!err)
         hl_fresh_forget(db);

@@ -207,6 +207,7 @@ void hl_sqlite_free(struct hl_database *db)
     hl_buf_fini(&db->barred);
     hl_minute_free(db);
     hl_data_dir_close(&db->dir);
+    hl_heads_fini(&db->heads);
     hl_running_forget(db);
     hl_id_map_fini(&db->running);
     free(db->doomed);
