@@ -36,8 +36,8 @@ static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, 
 enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, int64_t now_ms)
 {
-    uint64_t lane;
-    enum hl_err err = ask_lane(db, run_id, &lane);
+    uint64_t lane = run->lane;
+    enum hl_err err = run->knows_lane ? HL_OK : ask_lane(db, run_id, &lane);
     bool is_lost = err == HL_ERR_NOT_FOUND;
     if (err && !is_lost)
         return err;

@@ -185,8 +185,9 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     return hl_database_run(db, add_ticket);
 }
 
-static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept *a)
+static enum hl_err write_webhook(struct hl_database *db, struct hl_fresh_run *fresh)
 {
+    const struct hl_accept *a = fresh->accept;
     if (a->webhook_url.n == 0)
         return HL_OK;
     enum hl_err err =
@@ -196,10 +197,10 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
             &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
     if (err)
         return err;
-    uint64_t lane = hl_key_lane(&db->key, a->webhook_url);
+    fresh->lane = hl_key_lane(&db->key, a->webhook_url);
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)fresh->lane);
     hl_sql_bind_blob(args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
     if (a->webhook_secret.n > 0)
         hl_sql_bind_blob(args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
@@ -207,7 +208,7 @@ static enum hl_err write_webhook(struct hl_database *db, const struct hl_accept 
         hl_sql_bind_null(args, HL_SQL_P_SECRET);
     hl_sql_bind_text(args, HL_SQL_P_TRACEPARENT, a->traceparent);
     err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
-    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, lane);
+    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, fresh->lane);
 }
 
 static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
@@ -223,6 +224,8 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
             .attempt = 1,
             .is_async = is_async(a),
             .has_webhook = a->webhook_url.n > 0,
+            .knows_lane = a->webhook_url.n > 0,
+            .lane = fresh->lane,
             .has_request = needs_head(db, fresh),
             .has_file = has_file,
             .file = a->body.file,
@@ -251,7 +254,7 @@ enum hl_err hl_fresh_write(struct hl_database *db)
         err = write_some(db, &db->fresh[i], many);
     }
     for (size_t i = 0; i < db->n_fresh && !err; i++) {
-        err = write_webhook(db, db->fresh[i].accept);
+        err = write_webhook(db, &db->fresh[i]);
         if (!err && db->fresh[i].has_begun)
             remember(db, &db->fresh[i]);
         else if (!err)

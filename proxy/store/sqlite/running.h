@@ -15,6 +15,8 @@ struct hl_stored_run {
     enum hl_run_state state;
     uint32_t epoch, attempt;
     bool is_async, has_webhook, is_cancel_wished;
+    bool knows_lane; /* of its webhook, while it is remembered */
+    uint64_t lane;
     struct hl_queue_place place; /* hl_stored_run_find and recover.c only */
     bool has_ticket;             /* hl_stored_run_find only */
     bool has_request;            /* in its ticket */
