@@ -1,6 +1,5 @@
 /* courier.c - from a parcel in SIGNING to the end of its attempt.
  *
- *
  *   SIGNING ─┬─▶ SENDING ──▶ end       a first attempt may go over a kept connection; where there is
  *            │     ▲  ▼                none, libcurl wants addresses
  *            └─▶ RESOLVING             any other looks its name up first
