@@ -31,16 +31,17 @@ for (const file of files)
 function readFolder(folder) {
     // An object file stays when its source has gone.
     const isThere = (name) => name.endsWith('.c.o') && existsSync(join(folder.path, name.slice(0, -'.o'.length)));
-    return readdirSync(folder.objects, { recursive: true }).filter(isThere).sort().map((name) => {
-        const symbols = execFileSync('nm', ['-P', join(folder.objects, name)], { encoding: 'utf8', maxBuffer: 1 << 26 })
-            .split('\n').map((line) => line.split(' '));
-        return {
-            folder,
-            name: name.slice(0, -'.o'.length),
-            defined: symbols.filter(([, kind]) => /^[A-TV-Z]$/.test(kind)).map(([symbol]) => symbol),
-            wanted: symbols.filter(([, kind]) => kind === 'U').map(([symbol]) => symbol),
-        };
-    });
+    const names = readdirSync(folder.objects, { recursive: true }).filter(isThere).sort();
+    const lines = execFileSync('nm', ['-P', '-A', ...names], { cwd: folder.objects, encoding: 'utf8', maxBuffer: 1 << 28 }).split('\n');
+    const symbols = new Map(names.map((name) => [`${name}:`, []]));
+    for (const [file, symbol, kind] of lines.map((line) => line.split(' ')))
+        symbols.get(file)?.push([symbol, kind]);
+    return names.map((name) => ({
+        folder,
+        name: name.slice(0, -'.o'.length),
+        defined: symbols.get(`${name}:`).filter(([, kind]) => /^[A-TV-Z]$/.test(kind)).map(([symbol]) => symbol),
+        wanted: symbols.get(`${name}:`).filter(([, kind]) => kind === 'U').map(([symbol]) => symbol),
+    }));
 }
 
 // Tarjan's strongly connected components; those of more than one file are circles.
