@@ -6,6 +6,8 @@
 #   tests/fuzz/run.sh SECONDS [TARGET…]        these targets (request, connection …), so long each
 #   tests/fuzz/run.sh --help
 #
+# The seconds are a processor's: beside other work a target takes longer, and does as much.
+#
 # Variables: JOBS (targets at once; default: one per processor); SEED (what chance begins with; default 1, so that a change
 # is not failed by luck that another had; 0: another one each time, for long runs). What a target has learned is kept in
 # build-fuzz/corpus/TARGET, inputs that are findings in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/
@@ -80,13 +82,28 @@ run_target() {
     dictionary=$here/dictionary/$(dictionary_of "$target").dict
     [ ! -e "$dictionary" ] || arguments+=(-dict="$dictionary")
     mkdir -p "$build/corpus/$target"
+    rm -f "$build/$target.stop"
     for folder in "$here/corpus/$target" "$here/regression/$target"; do
         [ ! -d "$folder" ] || arguments+=("$folder")
     done
-    "$build/$here/fuzz_$target" -max_total_time="$seconds" -seed="${SEED:-1}" -max_len=4096 -timeout=60 \
+    "$build/$here/fuzz_$target" -stop_file="$build/$target.stop" -seed="${SEED:-1}" -max_len=4096 -timeout=60 \
         -rss_limit_mb=1500 -print_final_stats=1 -artifact_prefix="$build/findings/$target-" \
         "$build/corpus/$target" "${arguments[@]}" \
-        >"$build/$target.log" 2>&1 </dev/null
+        >"$build/$target.log" 2>&1 </dev/null &
+    stop_after "$seconds" $! "$build/$target.stop"
+    wait $!
+}
+
+# stop_after SECONDS PID FILE: makes the file, which ends the target, once the process has computed so long.
+stop_after() {
+    local ticks=$(($1 * $(getconf CLK_TCK))) stat
+    while read -r -a stat 2>/dev/null <"/proc/$2/stat" && [ "${stat[2]}" != Z ]; do
+        if [ $((stat[13] + stat[14])) -ge "$ticks" ]; then
+            echo "$1 s" >"$3"
+            return
+        fi
+        sleep 0.2
+    done
 }
 
 # Some at a time; a target's exit status is kept in a file, for it ends in a subshell.
