@@ -28,8 +28,8 @@ if (!build || names.length === 0) {
 
 const processors = availableParallelism?.() ?? cpus().length;
 const places = Number(process.env.JOBS) || 3 * processors;
-/** More of them than that, for light jobs, where a processor has nothing to do. */
-const morePlaces = process.env.JOBS ? 0 : 3 * processors;
+/** More of them than that, for light jobs, where a processor has nothing to do: if all that the machine counts are ours. */
+const morePlaces = process.env.JOBS || cpus().length > processors ? 0 : 3 * processors;
 /** How long it looks what the processors do, ms; and the part of that in which one has to be without work. */
 const LOOK = 1500, IDLE = 0.4;
 const outputs = join(build, 'test-logs');
@@ -42,7 +42,7 @@ const memory = join(build, 'test-times.json'); // how long what took the last ti
  * took then.
  */
 const LONG = {
-    'unit store memory': 150, 'unit store recovery': 150, 'unit store postgres n-z': 120, 'unit store postgres a-m': 110, 'unit store others': 90,
+    'unit store memory': 100, 'unit store recovery': 150, 'unit store postgres n-z': 120, 'unit store postgres a-m': 110, 'unit store others': 90,
     'unit store sqlite': 80, 'streams-cut': 85, killpoints: 80, memory: 80, 'webhook-isolation': 70, 'store-backup': 60, 'unit run': 60, limits: 60,
     'function-c': 60, 'large-bodies': 55, 'unit app': 55, 'dashboard-lists': 50, 'dashboard-trouble': 50, 'dashboard-streams': 50,
     'dashboard-run': 50, supervision: 50, auth: 50, overview: 50, 'unit webhook': 50, cli: 45, vanished: 45, 'replicas-death': 45, 'replicas-faults': 45,
