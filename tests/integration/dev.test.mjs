@@ -64,7 +64,7 @@ class Dev {
 }
 
 /** `words`: its arguments. `files`: of the folder it is started in. `said`: what is waited for. */
-async function startDev(t, words, { files = { 'main.py': MAIN }, env = {}, said = /^Ctrl-C ends all of it/m } = {}) {
+async function startDev(t, words, { files = { 'main.py': MAIN }, env = {}, said = /^Ctrl-C ends everything/m } = {}) {
     const folder = await temporaryDirectory(t);
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const child = spawn(BINARY, ['dev', ...words], {
@@ -117,27 +117,27 @@ test('the app is started again when its files change, and waits for the next cha
 
 test('of an app that ends at once its last words, its status and what comes next are said', { limit: 120_000 }, async (t) => {
     const broken = "for (let i = 1; i < 9; i++) console.error('line ' + i);\nprocess.exit(7);";
-    const said = /dev +\| it is started again.*\n/;
+    const said = /dev +\| it is restarted.*\n/;
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': broken }, said });
-    const [, words, next] = /ended with status 7 before it listened\n((?:dev .*\n)*)(dev .*started again.*)\n/.exec(dev.output);
+    const [, words, next] = /ended with status 7 before it listened\n((?:dev .*\n)*)(dev .*restarted.*)\n/.exec(dev.output);
     assert.deepEqual(words.match(/line \d/g), [4, 5, 6, 7, 8].map((n) => `line ${n}`));
     assert.match(next, /when a file below \/.* changes; what to call is printed once it listens on port \d+; Ctrl-C ends everything/);
     const good = "require('http').createServer((q, a) => a.end('good')).listen(process.env.PORT, '127.0.0.1');";
     await writeFile(join(dev.folder, 'server.js'), good);
-    await dev.said(/^Ctrl-C ends all of it/m);
+    await dev.said(/^Ctrl-C ends everything/m);
     assert.equal(await dev.paste('A call'), 'good');
     assert.equal(await dev.end(), 0);
 });
 
 test('an app that does not listen where it should is told of', { limit: 120_000 }, async (t) => {
     const mute = { 'server.js': 'setInterval(() => {}, 1000);' };
-    const said = /the app does not listen at 127\.0\.0\.1:\d+ yet/;
+    const said = /the app is not yet listening on 127\.0\.0\.1:\d+/;
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: mute, said });
     assert.equal(await dev.end(), 0);
 });
 
 test('a command that is not there is named, with what comes next', { limit: 120_000 }, async (t) => {
-    const dev = await startDev(t, ['--', 'no-such-program'], { said: /dev +\| it is started again when a file changes/ });
+    const dev = await startDev(t, ['--', 'no-such-program'], { said: /dev +\| it is restarted when a file below/ });
     assert.match(dev.output, /no-such-program cannot be run: No such file/);
     assert.equal(await dev.end(), 0);
 });

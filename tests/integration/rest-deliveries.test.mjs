@@ -267,8 +267,8 @@ test('deliveries are found by destination and by the last status, and counted', 
         assert.deepEqual((await ask('GET', `${DELIVERIES}/count?${query}`)).json(), { count: n, has_more: false }, query);
     }
     for (const [query, pattern] of [
-        ['destination=example.com', /destination is not a destination \(https:/],
-        ['status=9', /status is not a status \(404\), a class \(5xx\) or none/],
+        ['destination=example.com', /destination must be a destination \(https:/],
+        ['status=9', /status must be a status \(404\), a class \(5xx\) or none/],
         ['path=/x', /no query parameter "path"/],
     ])
         assertRefused(await ask('GET', `${DELIVERIES}?${query}`), 400, pattern);

@@ -203,12 +203,12 @@ test('runs are found by id, path, status, reason and webhook, synchronous ones t
         assert.deepEqual([list.next_cursor, list.searched_to], [null, null], query);
     }
     for (const [query, pattern] of [
-        ['id_prefix=xyz', /id_prefix is not the beginning of an id/],
-        ['id_suffix=123', /id_suffix is not the last 8 characters of an id/],
-        [`path=${'x'.repeat(256)}`, /path is not part of a path/],
-        ['status=6xx', /status is not a status/],
-        ['reason=bad', /reason is not app_error, timeout, /],
-        ['webhook=ok', /webhook is not none, pending, delivered or dead/],
+        ['id_prefix=xyz', /id_prefix must be the beginning of an id/],
+        ['id_suffix=123', /id_suffix must be the last 8 characters of an id/],
+        [`path=${'x'.repeat(256)}`, /path must be part of a path/],
+        ['status=6xx', /status must be a status/],
+        ['reason=bad', /reason must be app_error, timeout, /],
+        ['webhook=ok', /webhook must be none, pending, delivered or dead/],
     ])
         assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
 });
@@ -691,9 +691,9 @@ for (const [store, start] of [
         const no = ['%ff%fe', 'a%c3', '%ed%a0%80', '%c0%80', '%00', 'a%00'];
         for (const text of no) {
             for (const name of ['path', 'cursor', 'state', 'since', 'reason', 'id_prefix'])
-                assertRefused(await ask('GET', `${RUNS}?${name}=${text}`), 400, new RegExp(`parameter ${name} is not`));
+                assertRefused(await ask('GET', `${RUNS}?${name}=${text}`), 400, new RegExp(`parameter ${name} must be`));
             for (const path of ['runs', 'deliveries', 'deliveries/count', 'overview'])
-                assertRefused(await ask('GET', `/v2/projects/p/${path}?app=${text}`), 400, /parameter app is not/);
+                assertRefused(await ask('GET', `/v2/projects/p/${path}?app=${text}`), 400, /parameter app must be/);
         }
         for (const text of ['%c3%a4', '%f0%9f%98%80']) {
             const answer = await ask('GET', `${RUNS}?path=${text}`);
