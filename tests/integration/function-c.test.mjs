@@ -136,7 +136,7 @@ test('what is not a call of a function is refused with what to do', async (t) =>
         ['_run', {}, {}, 404, /no function/],
         ['run', undefined, { method: 'GET' }, 405, /POST/],
         ['run', '{"a":1', {}, 400, /not JSON: it ends too early, after 6 bytes/],
-        ['run', '{"a":1}}', {}, 400, /not JSON: it there is an error at byte 8/],
+        ['run', '{"a":1}}', {}, 400, /not JSON: there is an error at byte 8/],
         ['run', `{"a":${'['.repeat(512)}`, {}, 400, /is nested deeper than 512 levels/],
         ['run', `{"a":${'['.repeat(511)}[`, {}, 400, /is nested deeper than 512 levels/],
         ['run', `{"a":${'['.repeat(511)}]]`, {}, 400, /not JSON: it ends too early/],
