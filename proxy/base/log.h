@@ -2,7 +2,7 @@
  * (base/log_sink.h).
  *
  *   HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &id), HL_LOG_TEXT("state", "failure"),
- * HL_LOG_INT("status", 500));
+ *       HL_LOG_INT("status", 500));
  *
  * Values are escaped in both formats (controls, ESC, DEL, invalid UTF-8): what a peer sent cannot
  * forge a line or drive a terminal. A line is cut at HL_LOG_LINE_MAX. Secrets, tokens, webhook URLs are never

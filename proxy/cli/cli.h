@@ -58,8 +58,9 @@ int hl_cli_fail(const struct hl_cli *cli, const char *fmt, ...) HL_PRINTF(2, 3);
 struct hl_cli_option {
     const char *name;  /* "--project" */
     const char **text; /* it takes a value; NULL: it takes none */
-    bool *is_given;    /* with a value: it may be given again and again, and `text` is the first of
-                        * HL_CLI_TEXTS_MAX places for them, NULL each */
+    /* With a value: it may be given several times, and `text` is the first of HL_CLI_TEXTS_MAX
+     * places for them, each NULL. */
+    bool *is_given;
 };
 
 /* `--name value`, `--name=value`; `--` ends the options. Where the command's synopsis has the words that an

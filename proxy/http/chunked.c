@@ -12,9 +12,8 @@
 #include "http/field.h"
 
 #define MAX_DIGITS 15
-#define MAX_EXTENSION                                                                              \
-    4096 /* bytes of extensions in one body: nobody uses them, an attacker could (RFC 9112 7.1.1)  \
-          */
+/* Bytes of extensions in one body: nobody uses them, an attacker could (RFC 9112 7.1.1). */
+#define MAX_EXTENSION 4096
 
 enum {
     STATE_SIZE,      /* before or inside the hex digits */

@@ -208,8 +208,8 @@ static void answer_caller(struct hl_run *run, const struct hl_refusal *why)
     if (!c)
         return;
     run->client = NULL;
-    if (run->response.half !=
-        HL_RESPONSE_HEAD) { /* the caller has seen a head: only the connection's end can tell */
+    /* The caller has seen a head: only the connection's end can tell it. */
+    if (run->response.half != HL_RESPONSE_HEAD) {
         hl_client_call_done(c, false);
         return;
     }

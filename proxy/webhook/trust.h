@@ -18,8 +18,7 @@ struct hl_trust {
 };
 
 /* `extra`: a path, or empty. On failure `why` is one line with the option's name, and there is
- * nothing to end. After
- * curl_global_init. */
+ * nothing to end. After curl_global_init. */
 HL_MUST_CHECK enum hl_err hl_trust_init(
     struct hl_trust *trust, struct hl_str extra, char *why, size_t why_len);
 void hl_trust_fini(struct hl_trust *trust);

@@ -45,8 +45,9 @@ bool disk_log_has_sync_since(size_t from, const char *name);
 enum disk_loss {
     DISK_KEEPS_ALL,
     DISK_LOSES_ALL,
-    DISK_KEEPS_SOME, /* each write and each name by chance: a later one without an earlier one is
-                        what reordering comes to */
+    /* Each write and each name by chance: a later one without an earlier one is what reordering
+     * comes to. */
+    DISK_KEEPS_SOME,
     DISK_TEARS_LAST, /* all but the last writes of each file: of those some sectors */
 };
 #define DISK_LOSSES 4
