@@ -1,5 +1,5 @@
-/* heap.h - what is due next, of many things in no order: a binary heap of nodes that stand in what they
- * are of. Adding and removing any one takes log n steps. One thread owns a heap. */
+/* heap.h - the next due of many unordered things: a binary heap of intrusive nodes. Adding and
+ * removing any one takes log n steps. One thread owns a heap. */
 #ifndef HL_BASE_HEAP_H
 #define HL_BASE_HEAP_H
 

@@ -1,4 +1,5 @@
-/* rate.h - so many in a second, a minute, an hour or a day (`100/m`), and what counts them. */
+/* rate.h - a rate, so many per second, minute, hour or day (`100/m`), and the counter that
+ * enforces it. */
 #ifndef HL_BASE_RATE_H
 #define HL_BASE_RATE_H
 

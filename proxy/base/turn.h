@@ -1,7 +1,7 @@
-/* turn.h - turns within a class, so that one subject's thousand do not hold up another's one (contract 7): who
- * comes gets the turn max(its class's turn now, its subject's last turn + 1), and the lowest turn starts
- * first; of those with the same turn, who came first. No scan, and no more memory than there are subjects
- * that wait.
+/* turn.h - turns within a class, so that a thousand calls of one subject do not hold up another's
+ * single one (contract 7): each newcomer gets the turn max(its class's turn now, its subject's
+ * last turn + 1), and the lowest turn starts first; of those with the same turn, who came first.
+ * No scan, and no more memory than there are subjects that wait.
  *
  * What changed since hl_turns_begin can be undone. Short of memory, turns are as if their subject were new:
  * less fair, and nothing else. One thread owns them. */
