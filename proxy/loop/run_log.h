@@ -1,5 +1,5 @@
-/* run_log.h - the last lines of the log about each run, in memory: of runs that go on, and of those that
- * ended lately. One a process.
+/* run_log.h - the last log lines about each run, in memory: of runs in progress and of those that
+ * ended recently. One a process.
  *
  * HL_RUN_LOG_LINES lines and HL_RUN_LOG_BYTES of a run are kept, and HL_RUN_LOG_TOTAL of all: beyond
  * that the oldest run's go first, but before them those of which nothing is known but their call. A run
