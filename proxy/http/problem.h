@@ -1,5 +1,5 @@
-/* problem.h - answers that are not an app's but ours: RFC 9457 problem+json, the 202, health; and
- * what a function host answers. */
+/* problem.h - answers that are not the app's but our own: RFC 9457 problem+json, the 202, health;
+ * and what a function host answers. */
 #ifndef HL_HTTP_PROBLEM_H
 #define HL_HTTP_PROBLEM_H
 

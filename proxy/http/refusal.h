@@ -1,5 +1,5 @@
-/* refusal.h - an answer of ours in place of what was asked for: status, detail, how long to wait.
- * Every one that there is stands in one table (refusal.c), and is called by its cause. */
+/* refusal.h - our own answer in place of what was asked for: status, detail, how long to wait. All
+ * of them stand in one table (refusal.c), indexed by their cause. */
 #ifndef HL_HTTP_REFUSAL_H
 #define HL_HTTP_REFUSAL_H
 

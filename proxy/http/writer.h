@@ -1,4 +1,4 @@
-/* writer.h - bytes into a fixed space: what does not fit is remembered, and asked for once at the
+/* writer.h - writes bytes into a fixed space: an overflow is remembered, and checked once at the
  * end. */
 #ifndef HL_HTTP_WRITER_H
 #define HL_HTTP_WRITER_H
