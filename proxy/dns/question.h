@@ -1,4 +1,4 @@
-/* question.h - what addresses of one family a name has, asked of several servers. */
+/* question.h - the query for a name's addresses of one family, sent to several servers. */
 #ifndef HL_DNS_QUESTION_H
 #define HL_DNS_QUESTION_H
 

@@ -1,4 +1,4 @@
-/* resolv_conf.h - whom to ask for names and what for, as the machine's files say: resolv.conf(5),
+/* resolv_conf.h - which name servers to ask and how, as the machine's files say: resolv.conf(5),
  * nsswitch.conf(5). */
 #ifndef HL_DNS_RESOLV_CONF_H
 #define HL_DNS_RESOLV_CONF_H

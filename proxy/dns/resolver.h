@@ -1,5 +1,5 @@
-/* resolver.h - what addresses a name has, asked on the loop of whoever sleeps in curl_multi_poll
- * (c-ares): no thread, and nobody waits for a name server but those who asked it.
+/* resolver.h - resolves names on the loop of whoever sleeps in curl_multi_poll (c-ares): no
+ * thread, and only those who asked wait for a name server.
  *
  * Each look-up stands for itself: its own sockets, and resolv.conf, hosts and nsswitch.conf as they
  * are at that moment. Nothing is kept. It finds what getaddrinfo of glibc finds. One thread owns it. */

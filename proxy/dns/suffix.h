@@ -1,5 +1,5 @@
-/* suffix.h - the registered part of a host's name: within it one holder makes up as many names as he
- * likes. */
+/* suffix.h - the registrable domain of a host's name, within which one holder can create any
+ * number of names. */
 #ifndef HL_DNS_SUFFIX_H
 #define HL_DNS_SUFFIX_H
 

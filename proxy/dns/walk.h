@@ -1,4 +1,4 @@
-/* walk.h - one name, looked for along the search list, with all servers, in both families. */
+/* walk.h - the lookup of one name along the search list, with all servers, in both families. */
 #ifndef HL_DNS_WALK_H
 #define HL_DNS_WALK_H
 
