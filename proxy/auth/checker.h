@@ -1,4 +1,4 @@
-/* checker.h - the threads that look at signatures, so that no loop has to, and see to it that the
+/* checker.h - the threads that verify signatures, so that no loop has to, and that make sure the
  * account of a token is known. */
 #ifndef HL_AUTH_CHECKER_H
 #define HL_AUTH_CHECKER_H

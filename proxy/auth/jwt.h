@@ -1,5 +1,5 @@
 /* jwt.h - a JWT's form (RFC 7515, 7519), read strictly: three parts of base64url, two JSON objects
- * without a name twice, one of three algorithms. Says nothing about whether it may be believed. */
+ * with unique names, one of three algorithms. Does not say whether it can be trusted. */
 #ifndef HL_AUTH_JWT_H
 #define HL_AUTH_JWT_H
 

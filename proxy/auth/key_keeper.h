@@ -1,5 +1,6 @@
-/* key_keeper.h - the thread that keeps keys from outside up to date (HOOKLINE_JWT_JWKS_FILE, _URL), and
- * those that a shared store was brought since the start, and tells the store which accounts were used. */
+/* key_keeper.h - the thread that keeps external keys up to date (HOOKLINE_JWT_JWKS_FILE, _URL),
+ * and those imported into a shared store since the start, and that tells the store which accounts
+ * were used. */
 #ifndef HL_AUTH_KEY_KEEPER_H
 #define HL_AUTH_KEY_KEEPER_H
 

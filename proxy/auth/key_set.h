@@ -1,4 +1,4 @@
-/* key_set.h - the keys that are good at one time, from all their sources. Immutable; threads hold
+/* key_set.h - the keys that are valid at one time, from all their sources. Immutable; threads hold
  * references. */
 #ifndef HL_AUTH_KEY_SET_H
 #define HL_AUTH_KEY_SET_H

@@ -1,4 +1,4 @@
-/* registry.h - what all threads of auth share: the set of good keys, and which accounts there are.
+/* registry.h - what all auth threads share: the set of valid keys, and the accounts that exist.
  *
  * A lock guards both. It is taken for each token that a thread has not seen before, for a few
  * comparisons, and never on the way of one that it has: those look at the flags `is_retired` and

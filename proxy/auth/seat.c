@@ -1,4 +1,4 @@
-/* seat.c - one thread's place to ask who calls.
+/* seat.c - one thread's access to auth: it answers who is calling.
  * Owns: the tokens that it has seen, good and bad, and those whose signature is being checked.
  * Thread: the one that asks.
  * Promise: a token that is known costs no lock and no signature; what is looked at here before the

@@ -1,5 +1,5 @@
-/* seat.h - one thread's place to ask who calls. A token that was verified before is answered from its
- * own memory, without a lock and without a signature check. */
+/* seat.h - one thread's access to auth: it answers who is calling. A token that was verified
+ * before is answered from its own memory, without a lock and without a signature check. */
 #ifndef HL_AUTH_SEAT_H
 #define HL_AUTH_SEAT_H
 

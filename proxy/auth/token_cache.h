@@ -1,4 +1,4 @@
-/* token_cache.h - tokens whose signature was found right, as one thread remembers them. */
+/* token_cache.h - tokens whose signature one thread has already verified. */
 #ifndef HL_AUTH_TOKEN_CACHE_H
 #define HL_AUTH_TOKEN_CACHE_H
 
