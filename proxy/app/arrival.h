@@ -1,5 +1,5 @@
-/* arrival.h - since when what a loop reads from a pipe may have been in it: not before the loop last
- * looked and found nothing. */
+/* arrival.h - the earliest time at which the bytes that a loop reads from a pipe can have been
+ * written: when it last looked and found nothing. */
 #ifndef HL_APP_ARRIVAL_H
 #define HL_APP_ARRIVAL_H
 

@@ -1,5 +1,5 @@
-/* occupant.h - who listens at the app's address before our own process of the app is started: not the
- * app, whatever it answers. Our process cannot bind there and ends, again and again. */
+/* occupant.h - the process that already listens at the app's address before we start the app: it
+ * is not the app, whatever it answers, and ours will fail to bind there. */
 #ifndef HL_APP_OCCUPANT_H
 #define HL_APP_OCCUPANT_H
 

@@ -1,6 +1,6 @@
-/* record.h - a line of the app's output that is a log record itself: a JSON object with a level and a
- * message, as our function hosts and many logging libraries write them. Its members become fields of
- * our line, instead of JSON inside of JSON. */
+/* record.h - a line of the app's output that is itself a log record: a JSON object with a level
+ * and a message, as our function hosts and many logging libraries write them. Its members become
+ * fields of our line, instead of JSON inside of JSON. */
 #ifndef HL_APP_RECORD_H
 #define HL_APP_RECORD_H
 

@@ -1,5 +1,5 @@
-/* supervisor.h - the app as a process of ours (HOOKLINE_APP_COMMAND, contract 10): started, started
- * again when it ends, told of signals, stopped last; and, with a process id of 1, the last parent
+/* supervisor.h - the app as our child process (HOOKLINE_APP_COMMAND, contract 10): started,
+ * restarted when it ends, sent signals, stopped last; and, with a process id of 1, the last parent
  * of all processes. Without a command it does the latter only. */
 #ifndef HL_APP_SUPERVISOR_H
 #define HL_APP_SUPERVISOR_H

@@ -1,5 +1,5 @@
-/* upstream_wait.h - someone who waits for a connection to the app: one is made, with back-off until a
- * deadline, or one comes back meanwhile. While the app's gate is shut nobody connects.
+/* upstream_wait.h - a waiter for a connection to the app: a new one is made, with back-off until a
+ * deadline, or a used one is returned meanwhile. While the app's gate is shut nobody connects.
  *
  * The addresses of a name are tried one behind the other, each while those before it have not answered
  * (RFC 8305): the first that does is the one. */

@@ -1,5 +1,5 @@
-/* visits.h - who is inside the app, and who lately was: what a worker writes down when a request goes in
- * and when it is over, so that the control thread can tell whose the app's words are. A few stores, no lock;
+/* visits.h - which requests are inside the app, or recently were: a worker notes when one enters
+ * and leaves, so that the control thread can attribute the app's output. A few stores, no lock;
  * only where hookline reads the app's output.
  *
  * A worker remembers its last HL_VISITS. What it has forgotten makes an answer uncertain, and an uncertain
