@@ -1,5 +1,5 @@
-/* attempt_log.h - how the attempts of a run ended that were not its last: a line of text that grows by one
- * entry an attempt, as the stores keep it. */
+/* attempt_log.h - how all attempts of a run but the last one ended: a line of text that grows by
+ * one entry per attempt, as the stores keep it. */
 #ifndef HL_STORE_ATTEMPT_LOG_H
 #define HL_STORE_ATTEMPT_LOG_H
 

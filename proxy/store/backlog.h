@@ -1,5 +1,6 @@
-/* backlog.h - what waits in the store, by the count: queued runs with their turns, and pending deliveries by lane
- * (lanes.h). The drivers say what changes, the engine decides from it what to hand out.
+/* backlog.h - how much is waiting in the store: queued runs with their turns, and pending
+ * deliveries by lane (lanes.h). The drivers say what changes, the engine decides from it what to
+ * hand out.
  *
  * It is as transactional as the database: what changed since hl_backlog_begin is undone by
  * hl_backlog_rollback. The store's thread owns it. */

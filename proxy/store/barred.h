@@ -1,6 +1,6 @@
-/* barred.h - subjects whose queued runs may not start just now: their accounts have as many inside the app
- * as they may. Found out when a run of theirs has its turn, and forgotten when something may have ended;
- * meanwhile others pass. The store's thread owns it. */
+/* barred.h - subjects whose queued runs may not start for now, because their accounts' quota of
+ * calls inside the app is used up. Found out when a run of theirs has its turn, and forgotten when
+ * something may have ended; meanwhile others pass. The store's thread owns it. */
 #ifndef HL_STORE_BARRED_H
 #define HL_STORE_BARRED_H
 

@@ -1,5 +1,5 @@
-/* clock_guard.h - whether the wall clock may be believed when it says that something is past its
- * time. One that is wrong for a moment, or at a start, must not have everything removed. */
+/* clock_guard.h - whether the wall clock can be trusted when it says that something has expired. A
+ * clock that is wrong for a moment, or at a start, must not get everything removed. */
 #ifndef HL_STORE_CLOCK_GUARD_H
 #define HL_STORE_CLOCK_GUARD_H
 

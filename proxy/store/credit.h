@@ -1,5 +1,5 @@
-/* credit.h - how much each mailbox may still be pushed, and whose turn it is. The store's thread
- * owns a book: one of workers (runs), one of senders (deliveries). */
+/* credit.h - how many messages may still be pushed to each mailbox, and whose turn it is. The
+ * store's thread owns a book: one of workers (runs), one of senders (deliveries). */
 #ifndef HL_STORE_CREDIT_H
 #define HL_STORE_CREDIT_H
 

@@ -1,4 +1,4 @@
-/* destination_tally.h - what is said of a destination from its attempts, which come one by one. */
+/* destination_tally.h - the summary of a destination, built from its attempts one by one. */
 #ifndef HL_STORE_DESTINATION_TALLY_H
 #define HL_STORE_DESTINATION_TALLY_H
 

@@ -1,4 +1,4 @@
-/* gauges.h - figures of a store. */
+/* gauges.h - a store's gauges. */
 #ifndef HL_STORE_GAUGES_H
 #define HL_STORE_GAUGES_H
 

@@ -1,5 +1,5 @@
-/* held.h - requests that may not be lost, which a full volume has no space for: they wait here until
- * they are tried again, while what is lighter goes on. The engine's thread. */
+/* held.h - requests that must not be lost but do not fit on a full volume: they wait here to be
+ * retried, while lighter ones go on. The engine's thread. */
 #ifndef HL_STORE_HELD_H
 #define HL_STORE_HELD_H
 

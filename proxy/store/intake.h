@@ -1,5 +1,5 @@
-/* intake.h - how much has been posted to a store and is not answered: what brings work is refused
- * beyond a bound. Any thread. */
+/* intake.h - how much has been posted to a store and not yet answered: beyond a bound, requests
+ * that bring work are refused. Any thread. */
 #ifndef HL_STORE_INTAKE_H
 #define HL_STORE_INTAKE_H
 

@@ -1,5 +1,5 @@
-/* limits.h - what a service account may have of us: how many calls inside the app and runs in
- * the queue, how many in a time, and of which class at most. */
+/* limits.h - the limits of a service account: calls inside the app, runs in the queue, calls per
+ * time, and the highest class. */
 #ifndef HL_STORE_LIMITS_H
 #define HL_STORE_LIMITS_H
 

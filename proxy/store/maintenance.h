@@ -1,5 +1,5 @@
-/* maintenance.h - what the engine does when it runs no batch, and what it knows of the room that there
- * is. The engine's thread. */
+/* maintenance.h - what the engine does between batches, and what it knows about free space. The
+ * engine's thread. */
 #ifndef HL_STORE_MAINTENANCE_H
 #define HL_STORE_MAINTENANCE_H
 

@@ -1,5 +1,5 @@
-/* moved.h - the mark in a data directory that its store was taken elsewhere: the file `moved`. What is
- * queued there would run a second time if it were opened again. Blocks. */
+/* moved.h - the mark in a data directory that its store was imported elsewhere: the file `moved`.
+ * Its queued runs would run a second time if it were opened again. Blocks. */
 #ifndef HL_STORE_MOVED_H
 #define HL_STORE_MOVED_H
 

@@ -1,5 +1,5 @@
-/* reopening.h - a store whose disk has failed: when it is opened anew next, and since when that has been
- * in vain. */
+/* reopening.h - a store whose disk has failed: when to try to reopen it next, and since when that
+ * has failed. */
 #ifndef HL_STORE_REOPENING_H
 #define HL_STORE_REOPENING_H
 

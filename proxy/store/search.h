@@ -1,4 +1,5 @@
-/* search.h - what else runs and deliveries have to be to be listed (question.h). All zero: anything.
+/* search.h - further conditions that listed runs and deliveries must meet (question.h). All zero:
+ * none.
  *
  * An id's beginning is a range of ids, for which the lists' indexes are enough. For its end an index is walked, and
  * for the rest the records themselves: one request looks at a bounded number of them, newest first, and its reply

@@ -1,5 +1,5 @@
-/* steady.h - when the steady clock (base/clock.h) may be held: the times that an earlier process left in the
- * store are of the steady clock as it was then, and mean something only if that goes on. */
+/* steady.h - carries the steady clock (base/clock.h) over a restart: times that an earlier process
+ * left in the store are of its steady clock, and mean something only if that is continued. */
 #ifndef HL_STORE_STEADY_H
 #define HL_STORE_STEADY_H
 

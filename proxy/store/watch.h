@@ -1,4 +1,4 @@
-/* watch.h - who waits for the ends of which runs. The store's thread owns it.
+/* watch.h - who is waiting for which runs to end. The store's thread owns it.
  *
  * An end is noted inside the transaction that makes it, and told when that is committed. */
 #ifndef HL_STORE_WATCH_H

@@ -1,5 +1,6 @@
-/* due.h - what a time says of queued runs: late ones end, those whose next attempt is due go into the queue.
- * And of deliveries that wait for their next attempt. The store's thread, inside a transaction. */
+/* due.h - queued runs and deliveries whose time has come: late runs expire, runs whose next
+ * attempt is due go into the queue, deliveries due for their next attempt wait no more. The
+ * store's thread, inside a transaction. */
 #ifndef HL_STORE_SQLITE_DUE_H
 #define HL_STORE_SQLITE_DUE_H
 

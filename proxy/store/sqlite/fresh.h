@@ -1,4 +1,4 @@
-/* fresh.h - runs that were accepted or recorded in this transaction, whose rows wait. The
+/* fresh.h - runs accepted or recorded in this transaction, whose rows are not written yet. The
  * store's thread, inside a transaction. */
 #ifndef HL_STORE_SQLITE_FRESH_H
 #define HL_STORE_SQLITE_FRESH_H

@@ -1,5 +1,5 @@
-/* left_stream.h - the event stream of a run that the last process was in the middle of: its file has the run's
- * name (store/body_file.h). At open, before the store's thread starts. */
+/* left_stream.h - the event stream of a run that was in progress when the previous process ended:
+ * its file has the run's name (store/body_file.h). At open, before the store's thread starts. */
 #ifndef HL_STORE_SQLITE_LEFT_STREAM_H
 #define HL_STORE_SQLITE_LEFT_STREAM_H
 

@@ -1,4 +1,4 @@
-/* purge.h - what may go: runs past retention, and what the size limit asks for. The store's
+/* purge.h - removes runs past retention, and what must go for the size limit. The store's
  * thread, inside a transaction. */
 #ifndef HL_STORE_SQLITE_PURGE_H
 #define HL_STORE_SQLITE_PURGE_H

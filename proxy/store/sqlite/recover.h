@@ -1,4 +1,4 @@
-/* recover.h - what the last process left behind. At open. */
+/* recover.h - cleans up what the previous process left behind. At open. */
 #ifndef HL_STORE_SQLITE_RECOVER_H
 #define HL_STORE_SQLITE_RECOVER_H
 

@@ -1,4 +1,4 @@
-/* running.h - runs that have begun, remembered so that their end needs no look at their rows. The
+/* running.h - runs that have begun, remembered so that ending them needs no read of their rows. The
  * store's thread. */
 #ifndef HL_STORE_SQLITE_RUNNING_H
 #define HL_STORE_SQLITE_RUNNING_H

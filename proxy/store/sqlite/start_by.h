@@ -1,5 +1,5 @@
-/* start_by.h - queued runs that are to start by a time, or not at all (contract 7). The store's thread,
- * inside a transaction. */
+/* start_by.h - queued runs that must start by a given time or expire (contract 7). The store's
+ * thread, inside a transaction. */
 #ifndef HL_STORE_SQLITE_START_BY_H
 #define HL_STORE_SQLITE_START_BY_H
 

@@ -1,4 +1,4 @@
-/* sweep.h - bodies' files that no record names. At open. */
+/* sweep.h - removes files of bodies that no record names. At open. */
 #ifndef HL_STORE_SQLITE_SWEEP_H
 #define HL_STORE_SQLITE_SWEEP_H
 
