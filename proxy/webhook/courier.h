@@ -1,4 +1,4 @@
-/* courier.h - carries attempts: signs, hands over to libcurl, says how each one ended. */
+/* courier.h - carries out attempts: signs, hands over to libcurl, reports how each one ended. */
 #ifndef HL_WEBHOOK_COURIER_H
 #define HL_WEBHOOK_COURIER_H
 

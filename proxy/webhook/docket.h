@@ -1,5 +1,5 @@
-/* docket.h - the parcels that the sender has, by state: the lists, the moves between them and
- * what is counted over them. */
+/* docket.h - the deliveries that the sender has in hand (parcels), by state: the lists, the moves
+ * between them and their counts. */
 #ifndef HL_WEBHOOK_DOCKET_H
 #define HL_WEBHOOK_DOCKET_H
 

@@ -1,5 +1,5 @@
-/* health.h - what is known of destinations from their last attempts: who answers at once, and who has not answered
- * at all for some time. The sender's thread owns it. */
+/* health.h - what recent attempts say about destinations: which answer promptly, and which have
+ * not answered for some time. The sender's thread owns it. */
 #ifndef HL_WEBHOOK_HEALTH_H
 #define HL_WEBHOOK_HEALTH_H
 

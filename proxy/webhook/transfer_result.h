@@ -1,5 +1,5 @@
-/* transfer_result.h - what came of an attempt: the receiver's status, or what is wrong in words for a person; and
- * the attempt's report. */
+/* transfer_result.h - the outcome of an attempt: the receiver's status, or an explanation for
+ * people; and the attempt's report. */
 #ifndef HL_WEBHOOK_TRANSFER_RESULT_H
 #define HL_WEBHOOK_TRANSFER_RESULT_H
 

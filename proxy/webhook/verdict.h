@@ -1,5 +1,5 @@
-/* verdict.h - what an attempt came to: whether the delivery is done, is tried again or is given up;
- * counted, and said in the log if that was the last of it. */
+/* verdict.h - the verdict on an attempt: the delivery is done, retried or given up; counted, and
+ * logged when it is final. */
 #ifndef HL_WEBHOOK_VERDICT_H
 #define HL_WEBHOOK_VERDICT_H
 
