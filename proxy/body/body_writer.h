@@ -1,4 +1,4 @@
-/* body_writer.h - puts a body at rest, piece by piece through libuv's pool: written to a file of the
+/* body_writer.h - stores a body, piece by piece through libuv's pool: written to a file of the
  * data directory and hashed, or only hashed. One loop's thread; one piece in flight. */
 #ifndef HL_BODY_WRITER_H
 #define HL_BODY_WRITER_H

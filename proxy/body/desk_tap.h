@@ -1,4 +1,5 @@
-/* desk_tap.h - all who follow a run at one desk: they are woken together. Thread: the desk's loop. */
+/* desk_tap.h - all followers of one run at one desk, which are woken together. Thread: the desk's
+ * loop. */
 #ifndef HL_BODY_DESK_TAP_H
 #define HL_BODY_DESK_TAP_H
 

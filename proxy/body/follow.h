@@ -1,5 +1,5 @@
-/* follow.h - whoever wants a run's events: what was granted to him, what he is answered, and where that goes
- * (contract 14). Thread: any; one at a time. */
+/* follow.h - a request to follow a run's events: what was granted, what is answered, and where the
+ * answer goes (contract 14). Thread: any; one at a time. */
 #ifndef HL_BODY_FOLLOW_H
 #define HL_BODY_FOLLOW_H
 

@@ -1,5 +1,5 @@
-/* follow_desk.h - where all of a thread sit who follow runs: it hears of new bytes once for all of them, and wakes
- * each. Thread: its loop. */
+/* follow_desk.h - the place where all followers of a thread are registered: it hears of new bytes
+ * once for all of them, and wakes each. Thread: its loop. */
 #ifndef HL_BODY_FOLLOW_DESK_H
 #define HL_BODY_FOLLOW_DESK_H
 

@@ -1,5 +1,6 @@
-/* follow_writer.h - the answer that a follower writes: its beginning and its end, the stream's bytes with an id
- * for each event, and what of ours stands between events. Thread: the desk's loop. */
+/* follow_writer.h - the answer that a follower writes: its beginning and end, the stream's bytes
+ * with an id for each event, and our own heartbeats and progress between events. Thread: the
+ * desk's loop. */
 #ifndef HL_BODY_FOLLOW_WRITER_H
 #define HL_BODY_FOLLOW_WRITER_H
 
