@@ -1,5 +1,5 @@
-/* access.h - what each request of a caller came to: counted once, at its end, and with
- * HOOKLINE_ACCESS_LOG a line of the log.
+/* access.h - the outcome of each request: counted once, at its end, and logged in one line with
+ * HOOKLINE_ACCESS_LOG.
  * Thread: the worker's, but for the line. */
 #ifndef HL_CALLER_ACCESS_H
 #define HL_CALLER_ACCESS_H

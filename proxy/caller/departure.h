@@ -1,5 +1,5 @@
-/* departure.h - callers who leave while nothing is read from them: reading shows a FIN only behind
- * all bytes that came before it, and those may have to wait (a body for the app, a next request). */
+/* departure.h - detects callers who leave while nothing is read from them: a read shows a FIN only
+ * after all bytes before it, and those may have to wait (a body for the app, a next request). */
 #ifndef HL_CALLER_DEPARTURE_H
 #define HL_CALLER_DEPARTURE_H
 

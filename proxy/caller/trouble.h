@@ -1,5 +1,5 @@
-/* trouble.h - calls that fail through no fault of their caller's, in the log: of each kind the first
- * in a second, and how many more there were. */
+/* trouble.h - logs calls that fail through no fault of their caller: the first of each kind per
+ * second, and how many more there were. */
 #ifndef HL_CALLER_TROUBLE_H
 #define HL_CALLER_TROUBLE_H
 
