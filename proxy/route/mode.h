@@ -1,5 +1,5 @@
-/* mode.h - what the caller asks of a run: the parameters of the query that are hookline's, and the
- * fields that go with them. A part of making a plan. */
+/* mode.h - what the caller asks of a run: hookline's own query parameters, and the fields that go
+ * with them. A part of making a plan. */
 #ifndef HL_ROUTE_MODE_H
 #define HL_ROUTE_MODE_H
 
