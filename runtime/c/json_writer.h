@@ -1,4 +1,4 @@
-/* json_writer.h - JSON text, built piece by piece: the commas and the order are looked after here. */
+/* json_writer.h - JSON text, built piece by piece: commas and order are taken care of here. */
 #ifndef HL_C_JSON_WRITER_H
 #define HL_C_JSON_WRITER_H
 

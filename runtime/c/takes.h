@@ -1,4 +1,4 @@
-/* takes.h - what a function takes, as others read it: the JSON Schema of its parameters. */
+/* takes.h - what a function takes, for others to read: the JSON Schema of its parameters. */
 #ifndef HL_C_TAKES_H
 #define HL_C_TAKES_H
 

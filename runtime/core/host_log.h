@@ -1,5 +1,6 @@
-/* host_log.h - the log of a function host, for which nobody ever waits: neither calls nor the end of
- * the process. What nobody reads is dropped, counted and said (loop/log_writer.h).
+/* host_log.h - the log of a function host, which never makes anybody wait: neither calls nor the
+ * end of the process. Lines that nobody reads are dropped, counted and reported
+ * (loop/log_writer.h).
  *
  * A process that a function forks has no thread for its log. It writes at once, without waiting in
  * write(2): the first line for which there is no room waits a second for it, others behind it not at
