@@ -365,7 +365,7 @@ test('now shows the figures of the moment and charts of the last hour', async (t
     const { id } = await call({ webhookEndpoint: receiver.url() });
     await settled(id, 'delivered');
     const page = await open('#/now');
-    await page.getByText('Ready: calls are taken').waitFor();
+    await page.getByText('Ready: calls are accepted').waitFor();
     assert.deepEqual(await page.locator('.tiles').first().locator('dt').allInnerTexts(), [
         'Calls in flight',
         'Async runs in the app',
@@ -413,7 +413,7 @@ test('now says what is wrong, in words', async (t) => {
 test('now goes on after hookline was started anew', async (t) => {
     const { open, sidecar, token } = await scene(t);
     const page = await open('#/now', { complaints: /ERR_|503/ });
-    await page.getByText('Ready: calls are taken').waitFor();
+    await page.getByText('Ready: calls are accepted').waitFor();
     await sidecar.restart();
     await until('another start', async () => {
         const response = await fetch(`${sidecar.adminUrl}/v2/now`, {

@@ -72,7 +72,7 @@ test('a further attempt begins the stream anew, and the list says where', async 
     stream.cut();
     await stream.send('anew');
     await box(page).getByText('anew', { exact: true }).waitFor();
-    assert.equal(await rows(page).nth(2).innerText(), 'The app is called again: the stream begins anew');
+    assert.equal(await rows(page).nth(2).innerText(), 'The app is called again: the stream starts over');
     assert.match(await rows(page).nth(3).innerText(), /^3\b/, 'no id is used twice');
     stream.end();
     await panel(page).getByText('ended: success').waitFor();
@@ -182,7 +182,7 @@ test('a token that is revoked meanwhile ends it', async (t) => {
     const gone = page.waitForEvent('requestfailed', (r) => r.url().includes('/events?'));
     const { json } = await control(sidecar, 'GET', '/v2/projects/p/service-accounts');
     await control(sidecar, 'DELETE', `/v2/projects/p/service-accounts/${json.service_accounts[0].id}`);
-    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    await page.getByRole('alert').getByText('This token was not accepted').waitFor();
     await gone;
     assert.equal(await panel(page).count(), 0);
     stream.end();

@@ -214,7 +214,7 @@ test('a link to a run survives the sign-in, and a refused token stays typed', as
     const wrong = `${token.slice(0, -6)}AAAAAA`;
     await field.fill(wrong);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    await page.getByRole('alert').getByText('This token was not accepted').waitFor();
     assert.equal(await field.inputValue(), wrong);
     await field.fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();

@@ -104,7 +104,7 @@ test('what wants somebody is not green, is linked, and stands on the tabs', { li
 test('with nothing to look at it is green; the role invoke sees the runs and no more', async (t) => {
     const { open } = await scene(t, { failures: 0 });
     const page = await open({ role: 'invoke' });
-    await page.getByText('Ready: calls are taken').waitFor();
+    await page.getByText('Ready: calls are accepted').waitFor();
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
     assert.equal(await page.locator('.tab-count').count(), 0);
     assert.ok(page.seen.urls.every((url) => !/deliveries|destinations|replicas/.test(url.replace(/\/dashboard\/.*/, ''))));
@@ -125,7 +125,7 @@ test('a share of few calls warns nobody, and what was given up is told of the st
     });
     await goTo(page, '#/now');
     const state = page.getByRole('region', { name: 'Readiness' });
-    await state.getByText('Ready: calls are taken').waitFor();
+    await state.getByText('Ready: calls are accepted').waitFor();
     assert.equal(await state.getByRole('listitem').count(), 0);
     calls = 20;
     await state.getByText('100 % of the calls').waitFor();

@@ -69,7 +69,7 @@ test('an answer is shown with its status and the way to its run', async (t) => {
     assert.match(await page.getByLabel('Answer', { exact: true }).innerText(), /did you mean 'prompt'/);
     await page.getByLabel('JSON body').fill('{"prompt": ');
     await send(page);
-    await page.getByRole('alert').getByText('The body is no JSON').waitFor();
+    await page.getByRole('alert').getByText('The body is not JSON').waitFor();
 });
 
 test('a queued run has its priority, deadline and webhook, and its result is shown', async (t) => {

@@ -307,7 +307,7 @@ test('a log without a line is told in the words of a run that goes on, or has en
     await goTo(page, `#/runs/${id}`);
     await section(page, 'Log').getByText('Nothing has been logged about this run yet.').waitFor();
     release();
-    await section(page, 'Log').getByText('Nothing was logged about this run, or it is not kept any more.').waitFor();
+    await section(page, 'Log').getByText('Nothing was logged about this run, or it is no longer kept.').waitFor();
     await ended(id);
 });
 

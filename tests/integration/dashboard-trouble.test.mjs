@@ -108,7 +108,7 @@ test('a page that cannot be loaded says so, and can be when hookline is back', a
     await page.getByRole('alert').getByText('It could not be loaded').waitFor();
     await sidecar.restart();
     await page.getByRole('button', { name: 'Load again' }).click();
-    await page.getByText('Ready: calls are taken').waitFor();
+    await page.getByText('Ready: calls are accepted').waitFor();
 });
 
 test('a question goes with the page that asked it', async (t) => {
@@ -131,7 +131,7 @@ test('a session that ends behind a question ends the question', async (t) => {
     const { json } = await control(sidecar, 'GET', '/v2/projects/p/service-accounts');
     const [{ id: account }] = json.service_accounts;
     await control(sidecar, 'DELETE', `/v2/projects/p/service-accounts/${account}`);
-    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    await page.getByRole('alert').getByText('This token was not accepted').waitFor();
     assert.equal(await page.getByRole('dialog').count(), 0);
     const focused = page.evaluate(() => document.activeElement.id);
     assert.equal(await focused, 'token');
@@ -172,7 +172,7 @@ test('what cannot be a token is told so', async (t) => {
     await page.goto(sidecar.adminUrl);
     await page.getByLabel('Service account token').fill('“eyJhbGciOiJFUzI1NiJ9”');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('characters in it that no token has').waitFor();
+    await page.getByRole('alert').getByText('characters that no token has').waitFor();
 });
 
 test('older runs that could not be loaded can be asked for again', async (t) => {

@@ -208,7 +208,7 @@ test('a token that is not taken is told why', async (t) => {
     const body = Buffer.from(JSON.stringify({ project_id: 'p', exp: 4e9 })).toString('base64url');
     await page.getByLabel('Service account token').fill([head, body, signature].join('.'));
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    await page.getByRole('alert').getByText('This token was not accepted').waitFor();
     assert.ok((await page.getByRole('alert').locator('p').nth(1).innerText()).length > 20);
     assert.equal(await page.evaluate(() => sessionStorage.length), 0);
 });
@@ -223,7 +223,7 @@ test('a token that is revoked while the page is open ends the session', async (t
         `/v2/projects/p/service-accounts/${json.service_accounts[0].id}`,
     );
     await page.getByLabel('Service account token').waitFor();
-    await page.getByRole('alert').getByText('This token is not taken').waitFor();
+    await page.getByRole('alert').getByText('This token was not accepted').waitFor();
 });
 
 test('the role invoke is offered what it may, and refused the rest', async (t) => {

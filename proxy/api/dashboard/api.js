@@ -34,7 +34,7 @@ export async function knock() {
 
 /** Takes the token of this tab, or of a link; asks the server what it may do. Throws ApiError. */
 export async function signIn(token, project) {
-    if (token && /[^!-~]/.test(token)) throw new ApiError(401, 'It has characters in it that no token has.');
+    if (token && /[^!-~]/.test(token)) throw new ApiError(401, 'It contains characters that no token has.');
     session = { token, project, role: 'invoke', apps: [] };
     try {
         Object.assign(session, await get(''), { isKnown: true });

@@ -142,7 +142,7 @@ export function eventPanel(path, on) {
             section.hidden = error.status !== 410 && !seen;
             say(badge('cancelled', error.status === 410 ? 'not kept' : 'not to be followed', 'warning'));
             const isOther = error.status === 409;
-            tell(isOther ? 'The app’s last answer was no event stream: see its result.' : error.message);
+            tell(isOther ? 'The app’s last answer was not an event stream: see its result.' : error.message);
         },
     };
 
@@ -262,7 +262,7 @@ export function eventPanel(path, on) {
 /* ---- one event ---- */
 
 function showEvent(event, onUnfold) {
-    if (event.isBreak) return h('li.break', {}, 'The app is called again: the stream begins anew');
+    if (event.isBreak) return h('li.break', {}, 'The app is called again: the stream starts over');
     const { id, type, data, size, at } = event;
     const name = visible(id);
     const text = () => (data ? h('span.text', {}, visible(data)) : h('span.none', {}, 'no data'));

@@ -56,7 +56,7 @@ class Reading {
                 h('span', {}, h('strong', {}, format[1]), ` ${format[2]}`),
             ),
         );
-        const which = this.#list.about ?? 'All that the filters of this page choose, also what is not shown here.';
+        const which = this.#list.about ?? 'Everything that matches this page’s filters, including what is not shown here.';
         fill(
             this.place,
             h('p', {}, which),

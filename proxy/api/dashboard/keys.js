@@ -24,7 +24,7 @@ export function show(main) {
         path: '/service-accounts',
         rows: 'service_accounts',
         query: () => ({}),
-        about: 'All keys of the project, those that were revoked or have expired too. No token is in it.',
+        about: 'All keys of the project, including revoked and expired ones, without their tokens.',
     });
     const actions = h('div.actions', {}, saving, api.isAdmin() ? list.create : null);
     fill(
@@ -188,7 +188,7 @@ function changeLimits(account) {
             }
         };
         const cancel = button('Cancel', () => close(false));
-        const hint = h('p.hint', {}, 'They hold at once, for calls to come. An empty field is no limit.');
+        const hint = h('p.hint', {}, 'They apply at once, to new calls. An empty field means no limit.');
         return h('form', { onsubmit }, hint, fields, problem, h('div.actions', {}, cancel, submit));
     });
 }

@@ -27,7 +27,7 @@ export function runLog(path) {
         const lines = text.split('\n').filter(Boolean).map(readable);
         fill(count, lines.length < LINES_MAX ? null : `the last ${lines.length} lines`);
         if (lines.length) showLines(visible(lines.join('\n')));
-        else fill(view, h('p.hint', {}, isOver ? 'Nothing was logged about this run, or it is not kept any more.' : 'Nothing has been logged about this run yet.'));
+        else fill(view, h('p.hint', {}, isOver ? 'Nothing was logged about this run, or it is no longer kept.' : 'Nothing has been logged about this run yet.'));
     }
 
     /** Whoever looks at the end goes on seeing the end, and who reads further up is not disturbed. */

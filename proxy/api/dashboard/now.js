@@ -213,7 +213,7 @@ function showState(element, now, samples, overview) {
     const title = now.ready
         ? warnings.length
             ? 'Ready, with something to look at'
-            : 'Ready: calls are taken'
+            : 'Ready: calls are accepted'
         : 'Not ready';
     const lines = [...now.problems.map((text) => `${text[0].toUpperCase()}${text.slice(1)}.`), ...warnings];
     const made = h(

@@ -209,7 +209,7 @@ class Playground {
             try {
                 JSON.parse(text);
             } catch (error) {
-                fill(this.#problem, note('error', 'The body is no JSON', h('p', {}, error.message)));
+                fill(this.#problem, note('error', 'The body is not JSON', h('p', {}, error.message)));
                 this.#body.focus();
                 return null;
             }

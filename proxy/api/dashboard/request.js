@@ -25,9 +25,9 @@ export function showRequest(section, run, path, signal) {
 }
 
 function whyNot(run) {
-    if (!('request_fields' in run)) return 'Only admins and who made the run see it.';
+    if (!('request_fields' in run)) return 'Only admins and whoever made the run can see it.';
     if (!run.async) return 'The request of a synchronous run is not kept.';
-    return 'It is not kept. Of which runs it is after their end says HOOKLINE_KEEP_REQUESTS; where the store is full, it goes first.';
+    return 'It is not kept. HOOKLINE_KEEP_REQUESTS says of which runs it is kept after their end; when the store is full, requests go first.';
 }
 
 function field(run, wanted) {

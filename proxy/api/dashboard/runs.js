@@ -353,7 +353,7 @@ class RunList {
     #giveUp(known) {
         known.isGone = true;
         fill(known.row.cells[0], badge('queued', 'not kept'));
-        announce(`Run ${tail(known.run.run_id)} is not kept any more`);
+        announce(`Run ${tail(known.run.run_id)} is no longer kept`);
     }
 }
 

@@ -114,7 +114,7 @@ export function showProjects(main, { error, projects, onDone }) {
 function explain(error) {
     const titles = {
         0: 'No answer',
-        401: 'This token is not taken',
+        401: 'This token was not accepted',
         403: 'This token does not reach the project',
     };
     return note('error', titles[error.status] ?? 'Signing in did not work', h('p', {}, error.message));
