@@ -78,11 +78,11 @@ async function assertRefused(t, db, env, fits) {
 const WRONG = [
     ['a value that libpq does not know', /HOOKLINE_POSTGRES_URL: \*\*\*\* cannot be read/, ({ db }) =>
         changed(db, (url) => url.searchParams.set('sslmode', 'no-such'))],
-    ['another password', /HOOKLINE_POSTGRES_URL: password authentication failed .*: mend/, ({ db }) =>
+    ['another password', /HOOKLINE_POSTGRES_URL: password authentication failed .*: correct/, ({ db }) =>
         changed(db, (url) => (url.password = 'another-password'))],
     ['no password', /HOOKLINE_POSTGRES_URL: the server asks for a password/, ({ db }) =>
         changed(db, (url) => (url.password = ''))],
-    ['a server that speaks no TLS', /HOOKLINE_POSTGRES_URL: .*SSL was required: mend sslmode/, ({ db }) =>
+    ['a server that speaks no TLS', /HOOKLINE_POSTGRES_URL: .*SSL was required: correct sslmode/, ({ db }) =>
         changed(db, (url) => url.searchParams.set('sslmode', 'require'))],
     ['a database that is not there', /HOOKLINE_POSTGRES_URL: database "none" .*: create that database/, ({ db }) =>
         changed(db, (url) => (url.pathname = 'none'))],
