@@ -83,7 +83,7 @@ static bool start_workers(struct hl_control *ctl, char *why, size_t why_len)
         return false;
     hl_limiter_init(&s->limiter, ctl->config->app_concurrency, ctl->config->app_queue, s->seats,
         s->worker_count);
-    hl_limiter_know_queue(&s->limiter, hl_store_gauges(s->store)->queued);
+    hl_limiter_know_queue(&s->limiter, hl_store_get_gauges(s->store)->queued);
     for (uint32_t i = 0; i < s->worker_count; i++)
         if (hl_worker_new(&s->workers[i], s, i, why, why_len) != HL_OK)
             return false;

@@ -138,11 +138,11 @@ static void answer(struct hl_admin_connection *c)
     struct hl_target target;
     struct hl_asker asker = {.is_admin = false};
     if (!hl_target_split(hl_buf_str(&c->target), &target)) {
-        refuse(c, hl_refusal(HL_REFUSAL_TARGET_NO_PATH));
+        refuse(c, hl_refusal_make(HL_REFUSAL_TARGET_NO_PATH));
         return;
     }
     if (c->answer.barrier != HL_REFUSAL_NONE && !is_public(target.path)) {
-        refuse_asker(c, hl_refusal(c->answer.barrier));
+        refuse_asker(c, hl_refusal_make(c->answer.barrier));
         return;
     }
     if (hl_admin_pass_is_call(target.path)) {

@@ -256,7 +256,7 @@ static void on_timer(struct hl_timer *timer)
     } else if (c->state == HL_ADMIN_ANSWER) {
         wait_on(c); /* it was blocked when that was set */
     } else if (c->has_begun) {
-        home->responder->refuse(c, hl_refusal(HL_REFUSAL_ADMIN_SLOW));
+        home->responder->refuse(c, hl_refusal_make(HL_REFUSAL_ADMIN_SLOW));
         read_on(c);
     } else {
         hl_admin_connection_close(c);
@@ -292,7 +292,7 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
         return false;
     }
     if (c->messages.left > c->max_body) {
-        c->home->responder->refuse(c, hl_refusal(c->too_large));
+        c->home->responder->refuse(c, hl_refusal_make(c->too_large));
         return false;
     }
     c->state = HL_ADMIN_BODY;
@@ -338,7 +338,7 @@ static bool take_body(struct hl_admin_connection *c)
     struct hl_refusal fault;
     enum hl_message_event event = hl_message_read_body(&c->messages, &bytes, &data, &fault);
     if (event == HL_MESSAGE_DATA && c->body.n + data.n > c->max_body)
-        c->home->responder->refuse(c, hl_refusal(c->too_large));
+        c->home->responder->refuse(c, hl_refusal_make(c->too_large));
     else if (event == HL_MESSAGE_FAULT)
         c->home->responder->refuse(c, &fault);
     else if (event == HL_MESSAGE_DATA && !keep_body(c, data))

@@ -40,7 +40,7 @@ bool hl_admin_pass_is_listing(struct hl_str path)
 
 static void refuse(struct hl_admin_connection *c, enum hl_refusal_cause cause)
 {
-    hl_admin_response_refuse(c, hl_refusal(cause));
+    hl_admin_response_refuse(c, hl_refusal_make(cause));
 }
 
 /* ---- what goes on of a call ---- */

@@ -1,8 +1,8 @@
-/* admin_response.c - an answer in one piece, a file piece by piece, or what a follower reads: written to a connection of the
- * admin listener or the control socket.
- * Owns: the file's reader, and the answer's head while it waits; the follower of the connection's request. Thread: control.
- * Promise: an answer goes out whole, or the connection closes; a file is sent no faster than the peer takes it, and one
- * that turns out to be damaged is refused, or cut off where part of it has gone out.
+/* admin_response.c - an answer in one piece, a file piece by piece, or what a follower reads: written to a connection
+ * of the admin listener or the control socket.
+ * Owns: the file's reader, and the answer's head while it waits; the follower of the connection's request. Thread:
+ * control. Promise: an answer goes out whole, or the connection closes; a file is sent no faster than the peer takes
+ * it, and one that turns out to be damaged is refused, or cut off where part of it has gone out.
  * Not here: what is answered (admin_answer.c), reading and checking a file (body/body_reader.c), what is followed
  * (body/follower.c), what others say (admin_pass.c). */
 #include "api/admin_response.h"
@@ -69,7 +69,7 @@ void hl_admin_response_json(struct hl_admin_connection *c, struct hl_str json)
     if (hl_buf_append_str(&response.body, json) == HL_OK)
         hl_admin_response_write(c, &response);
     else
-        hl_admin_response_refuse(c, hl_refusal(HL_REFUSAL_ADMIN_MEMORY));
+        hl_admin_response_refuse(c, hl_refusal_make(HL_REFUSAL_ADMIN_MEMORY));
     hl_buf_fini(&response.body);
 }
 
@@ -111,8 +111,9 @@ void hl_admin_file_drained(struct hl_admin_connection *c)
 static void refuse(struct hl_admin_connection *c, enum hl_err err)
 {
     hl_admin_file_drop(c);
-    hl_admin_response_refuse(c, hl_refusal(err == HL_ERR_NOT_FOUND ? HL_REFUSAL_RESULT_REMOVED
-                                                                   : HL_REFUSAL_RESULT_UNREADABLE));
+    hl_admin_response_refuse(
+        c, hl_refusal_make(
+               err == HL_ERR_NOT_FOUND ? HL_REFUSAL_RESULT_REMOVED : HL_REFUSAL_RESULT_UNREADABLE));
     hl_admin_connection_go_on(c);
 }
 

@@ -38,7 +38,7 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     response->status = 200;
     const unsigned char *bytes = is_gzip ? asset->gzip : asset->bytes;
     if (hl_buf_append(&response->body, bytes, is_gzip ? asset->gzip_n : asset->n) != HL_OK)
-        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ASSET_MEMORY)};
+        *response = (struct hl_api_response){.refusal = hl_refusal_make(HL_REFUSAL_ASSET_MEMORY)};
 }
 
 bool hl_asset_answer(const struct hl_api_request *request, struct hl_api_response *response)
@@ -52,6 +52,6 @@ bool hl_asset_answer(const struct hl_api_request *request, struct hl_api_respons
         show(asset, request, response);
         return true;
     }
-    response->refusal = hl_refusal(HL_REFUSAL_ASSET_METHOD);
+    response->refusal = hl_refusal_make(HL_REFUSAL_ASSET_METHOD);
     return true;
 }

@@ -21,7 +21,7 @@ static void show_door(const struct hl_api_view *view, const struct hl_api_reques
     enum hl_err err = hl_buf_append_str(&response->body,
         request->is_open ? HL_STR("{\"asks_token\":false}") : HL_STR("{\"asks_token\":true}"));
     if (err != HL_OK)
-        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ADMIN_MEMORY)};
+        *response = (struct hl_api_response){.refusal = hl_refusal_make(HL_REFUSAL_ADMIN_MEMORY)};
 }
 
 /* The control thread's copy of what a worker answers (worker/call.c). */
@@ -36,7 +36,7 @@ static void show_description(const struct hl_api_view *view, const struct hl_api
     response->cache_control = answer.cache_control;
     hl_str_put(response->fields, sizeof(response->fields), answer.extra_fields);
     if (hl_buf_append_str(&response->body, answer.body) != HL_OK)
-        *response = (struct hl_api_response){.refusal = hl_refusal(HL_REFUSAL_ADMIN_MEMORY)};
+        *response = (struct hl_api_response){.refusal = hl_refusal_make(HL_REFUSAL_ADMIN_MEMORY)};
 }
 
 const struct hl_api_endpoint hl_api_endpoints[] = {
@@ -75,7 +75,7 @@ static void refuse_method(struct hl_str path, struct hl_api_response *response)
         at = stpcpy(at, e->method == HL_METHOD_GET ? "GET, HEAD" : hl_api_method_text(e->method));
     }
     stpcpy(at, "\r\n");
-    response->refusal = hl_refusal(HL_REFUSAL_REST_METHOD);
+    response->refusal = hl_refusal_make(HL_REFUSAL_REST_METHOD);
 }
 
 void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *request,
@@ -86,7 +86,7 @@ void hl_api_answer(const struct hl_api_view *view, const struct hl_api_request *
     if (!e && hl_asset_answer(request, response))
         return;
     if (!e) {
-        response->refusal = hl_refusal(HL_REFUSAL_ADMIN_NOWHERE);
+        response->refusal = hl_refusal_make(HL_REFUSAL_ADMIN_NOWHERE);
         return;
     }
     while (e && e->method != method)

@@ -53,8 +53,8 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         .connections_max = view->service->config->max_connections,
         .app_slots_in_use = atomic_load(&limiter->in_use),
         .app_queue_age_ms = hl_limiter_queue_age_ms(limiter, hl_clock_mono_ms()),
-        .store = hl_store_gauges(view->store),
-        .sender = hl_sender_gauges(view->sender),
+        .store = hl_store_get_gauges(view->store),
+        .sender = hl_sender_get_gauges(view->sender),
         .is_ready = !hl_service_not_ready(view->service),
         .is_gate_open = hl_gate_is_open(&view->service->connections.gate),
         .started_ms = view->started_ms,
@@ -86,7 +86,7 @@ void hl_metrics_show(const struct hl_api_view *view, const struct hl_api_request
         response->status = 200;
         response->content_type = HL_STR("text/plain; version=0.0.4; charset=utf-8");
     } else {
-        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_MEMORY);
+        response->refusal = hl_refusal_make(HL_REFUSAL_FIGURES_MEMORY);
     }
 }
 

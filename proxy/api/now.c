@@ -312,7 +312,7 @@ void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *re
     struct hl_figures figures;
     uint64_t after;
     if (!read_after(request->query, &after)) {
-        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_AFTER);
+        response->refusal = hl_refusal_make(HL_REFUSAL_FIGURES_AFTER);
         return;
     }
     hl_figures_collect(&figures, view);
@@ -324,5 +324,5 @@ void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *re
     response->status = 200;
     response->content_type = HL_STR("application/json");
     if (t.err)
-        response->refusal = hl_refusal(HL_REFUSAL_FIGURES_MEMORY);
+        response->refusal = hl_refusal_make(HL_REFUSAL_FIGURES_MEMORY);
 }

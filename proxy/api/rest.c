@@ -17,7 +17,8 @@
 #include "worker/follow.h"
 #include "worker/worker.h"
 
-/* ---- requests that came in on the run listener: a worker's message is a call, and goes back with the reply (worker/inquiry.c) ---- */
+/* ---- requests that came in on the run listener: a worker's message is a call, and goes back with the reply
+ * (worker/inquiry.c) ---- */
 
 /* Takes the worker's message, which goes back answered. */
 
@@ -75,7 +76,7 @@ static void take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry
     bool is_call = !hl_id_is_nil(&inquiry->awaited);
     if (!own || (!is_call && !hl_target_split(hl_buf_str(&inquiry->target), &target))) {
         free(own);
-        hl_reply_refuse(&inquiry->reply, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        hl_reply_refuse(&inquiry->reply, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         hl_mailbox_post(inquiry->reply_to, &inquiry->msg);
         return;
     }
@@ -90,7 +91,7 @@ static void take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry
     if (is_call)
         begin_call(calls, own);
     else
-        hl_rest_route(calls, &own->call);
+        hl_rest_route_call(calls, &own->call);
 }
 
 struct hl_rest {
@@ -165,7 +166,7 @@ void hl_rest_keep_loop(struct hl_rest *rest, bool keeps)
 
 void hl_rest_begin(struct hl_rest *rest, struct hl_rest_call *call)
 {
-    hl_rest_route(&rest->calls, call);
+    hl_rest_route_call(&rest->calls, call);
 }
 
 static void on_message(void *self, struct hl_msg *msg)

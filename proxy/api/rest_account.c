@@ -280,7 +280,7 @@ void hl_rest_add_account(struct hl_rest_call *call)
     enum hl_refusal_cause why =
         body ? read_body(body, now_ms, &add->account, &member) : hl_json_no_object();
     json_decref(body);
-    if (!why && !hl_auth_issuer(hl_rest_parts(call)->auth))
+    if (!why && !hl_auth_issuer(hl_rest_get_parts(call)->auth))
         why = HL_REFUSAL_REST_STORE_FAILING;
     if (why) {
         free(add);
@@ -299,7 +299,7 @@ static void show_new(struct hl_rest_call *call)
 {
     const struct hl_add_account *add = (const struct hl_add_account *)call->answers[0];
     const struct hl_account *a = &add->account;
-    struct hl_auth *auth = hl_rest_parts(call)->auth;
+    struct hl_auth *auth = hl_rest_get_parts(call)->auth;
     if (add->m.rc != HL_OK) {
         hl_rest_refuse_store(call, add->m.rc, "service account");
         return;

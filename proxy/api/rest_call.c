@@ -11,7 +11,7 @@
 
 #include "api/json.h"
 #include "auth/auth.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/service.h"
 #include "store/accept.h"
 #include "store/account.h"
@@ -35,7 +35,7 @@ void hl_rest_calls_fini(struct hl_rest_calls *calls)
     hl_slot_table_fini(&calls->slots);
 }
 
-const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call)
+const struct hl_rest_parts *hl_rest_get_parts(const struct hl_rest_call *call)
 {
     return &call->all->parts;
 }
@@ -325,7 +325,7 @@ void hl_rest_abandon(struct hl_rest_call *call)
 
 void hl_rest_refuse(struct hl_rest_call *call, enum hl_refusal_cause cause)
 {
-    hl_reply_refuse(&call->reply, hl_refusal(cause));
+    hl_reply_refuse(&call->reply, hl_refusal_make(cause));
     hl_rest_end(call);
 }
 
@@ -349,7 +349,7 @@ void hl_rest_refuse_store(struct hl_rest_call *call, enum hl_err rc, const char 
 {
     switch (rc) {
     case HL_ERR_NOT_FOUND:
-        if (strcmp(what, "run") == 0 && hl_store_is_shared(hl_rest_parts(call)->store))
+        if (strcmp(what, "run") == 0 && hl_store_is_shared(hl_rest_get_parts(call)->store))
             hl_rest_refuse(call, HL_REFUSAL_REST_RUN_NOT_FOUND);
         else
             hl_rest_refuse_saying(call, HL_REFUSAL_REST_NOT_FOUND, what, NULL);
@@ -412,7 +412,7 @@ static void ask(struct hl_rest_wait *wait)
     hl_rest_then(call, look);
 }
 
-void hl_rest_wait(struct hl_rest_call *call, hl_rest_handler *then)
+void hl_rest_wait_for_run(struct hl_rest_call *call, hl_rest_handler *then)
 {
     uint64_t ms = call->params.wait_ms;
     struct hl_str subject = hl_str_from(call->asker.subject);

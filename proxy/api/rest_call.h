@@ -98,7 +98,7 @@ void hl_rest_abandon(struct hl_rest_call *call);
 
 /* ---- for handlers ---- */
 
-const struct hl_rest_parts *hl_rest_parts(const struct hl_rest_call *call);
+const struct hl_rest_parts *hl_rest_get_parts(const struct hl_rest_call *call);
 /* The question for the call's run, to be asked as HL_STORE_GET_RUN; the caller owns it. NULL: out of memory, and the
  * call is refused. */
 struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call);
@@ -131,6 +131,6 @@ void hl_rest_refuse_memory(struct hl_rest_call *call);
 
 /* `then` when the run that call->id names has ended, or call->params.wait_ms are over, or nobody may wait;
  * at once where nothing is to be waited for. */
-void hl_rest_wait(struct hl_rest_call *call, hl_rest_handler *then);
+void hl_rest_wait_for_run(struct hl_rest_call *call, hl_rest_handler *then);
 
 #endif

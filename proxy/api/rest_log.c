@@ -72,7 +72,7 @@ static void end(struct hl_rest_call *call, enum hl_err err)
  * store. */
 static bool is_elsewhere(const struct hl_rest_call *call, const struct hl_run_row *run)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     return hl_store_is_shared(parts->store) && run->state != HL_RUN_FAILURE && run->replica.n > 0 &&
            !hl_str_eq(run->replica, parts->config->replica);
 }

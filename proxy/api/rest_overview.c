@@ -60,7 +60,7 @@ static void show_replicas(struct hl_rest_call *call)
 void hl_rest_list_replicas(struct hl_rest_call *call)
 {
     static const struct hl_list_replicas none;
-    if (!hl_store_is_shared(hl_rest_parts(call)->store)) {
+    if (!hl_store_is_shared(hl_rest_get_parts(call)->store)) {
         end(call, &none);
         return;
     }
@@ -104,7 +104,7 @@ static json_t *names(const struct hl_list_apps *l)
 static void show_all(struct hl_rest_call *call)
 {
     const struct hl_list_apps *l = (const struct hl_list_apps *)call->answers[0];
-    const struct hl_config *config = hl_rest_parts(call)->config;
+    const struct hl_config *config = hl_rest_get_parts(call)->config;
     if (l->m.rc == HL_OK)
         hl_rest_end_json(call, 200,
             HL_JSON_OBJECT(
@@ -134,7 +134,7 @@ static void show_project(struct hl_rest_call *call)
         hl_rest_refuse_store(call, l->m.rc, "project");
         return;
     }
-    const struct hl_config *config = hl_rest_parts(call)->config;
+    const struct hl_config *config = hl_rest_get_parts(call)->config;
     bool is_admin = call->is_operator || call->asker.is_admin;
     hl_rest_end_json(call, 200,
         HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
@@ -170,7 +170,7 @@ static bool set_span(struct hl_rest_call *call, struct hl_overview *o)
 {
     const struct hl_rest_params *p = &call->params;
     int64_t now_ms = hl_clock_wall_ms();
-    int64_t oldest_ms = now_ms - (int64_t)hl_rest_parts(call)->config->retention_ms;
+    int64_t oldest_ms = now_ms - (int64_t)hl_rest_get_parts(call)->config->retention_ms;
     int64_t since_ms =
         p->since_ms > 0 ? p->since_ms : now_ms - (p->period_ms > 0 ? p->period_ms : HOUR_MS);
     o->until_ms = p->until_ms > 0 && p->until_ms <= now_ms ? p->until_ms : now_ms + 1;

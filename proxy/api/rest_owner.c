@@ -3,8 +3,7 @@
  * Not here: rights that need no look at a run (rest_route.c). */
 #include "api/rest_handler.h"
 
-
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "store/op.h"
 #include "store/question.h"
 

@@ -113,7 +113,7 @@ static bool read_period(struct hl_rest_call *call, struct hl_str value)
     else if (hl_str_eq(value, HL_STR("day")))
         call->params.period_ms = 24 * 3600 * 1000;
     else if (hl_str_eq(value, HL_STR("retention")))
-        call->params.period_ms = (int64_t)hl_rest_parts(call)->config->retention_ms;
+        call->params.period_ms = (int64_t)hl_rest_get_parts(call)->config->retention_ms;
     return call->params.period_ms > 0;
 }
 
@@ -187,7 +187,7 @@ static bool read_destination(struct hl_rest_call *call, struct hl_str value)
 
 static bool read_wait(struct hl_rest_call *call, struct hl_str value)
 {
-    uint64_t max_ms = hl_rest_parts(call)->config->max_wait_ms;
+    uint64_t max_ms = hl_rest_get_parts(call)->config->max_wait_ms;
     return hl_wait_parse(value, max_ms, &call->params.wait_ms);
 }
 

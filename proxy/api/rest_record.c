@@ -6,7 +6,7 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "store/attempt_log.h"
 
 /* ---- runs ---- */

@@ -5,7 +5,6 @@
  * Not here: who may (rest_owner.c), how the store gives the body's file a second name (store/sqlite/run.c). */
 #include "api/rest_handler.h"
 
-
 #include "api/json.h"
 #include "base/clock.h"
 #include "config/config.h"
@@ -224,7 +223,7 @@ static struct hl_accept *make_accept(
         .traceparent = has_trace ? trace.value : HL_STR(""),
         .subject = hl_str_from(call->asker.subject),
         .identity = identity_of(call),
-        .terms = {.start_timeout_ms = hl_rest_parts(call)->config->queue_timeout_ms,
+        .terms = {.start_timeout_ms = hl_rest_get_parts(call)->config->queue_timeout_ms,
             .priority = class_of(call, &g->run)},
         .max_queued = hl_quota_has_limits(quota) ? atomic_load(&quota->max_queued) : 0,
         .body = g->request.body,
@@ -276,7 +275,7 @@ static void say_accepted(struct hl_rest_call *call, const struct hl_accept *acce
 {
     char location[HL_ACCEPTANCE_LOCATION_MAX];
     hl_acceptance_write_location(
-        location, hl_rest_parts(call)->config, accept->project, accept->app, &accept->run_id);
+        location, hl_rest_get_parts(call)->config, accept->project, accept->app, &accept->run_id);
     call->reply.run_id = accept->run_id;
     if (hl_buf_append_str(&call->reply.fields, hl_str_from(location)) != HL_OK) {
         hl_rest_refuse_memory(call);

@@ -2,8 +2,8 @@
  * the app's that a browser would act on (contract 8); its events, to be followed (contract 14); the answer to a call
  * that waits for its own run (contract 3).
  * Thread: control.
- * Not here: sending a file (admin_response.c, worker/inquiry.c), the waiting (rest_call.c), what a follower is answered in
- * the end, which the stream itself decides (body/follow_cursor.c). */
+ * Not here: sending a file (admin_response.c, worker/inquiry.c), the waiting (rest_call.c), what a follower is
+ * answered in the end, which the stream itself decides (body/follow_cursor.c). */
 #include "api/rest_handler.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "api/rest_call.h"
 #include "body/follow.h"
 #include "run/acceptance.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/service.h"
 #include "store/op.h"
 #include "store/question.h"
@@ -43,7 +43,7 @@ static bool take_last_event(const struct hl_rest_call *call, struct hl_follow *g
 void hl_rest_show_events(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     if (!parts->service) {
         hl_rest_refuse(call, HL_REFUSAL_EVENTS_NO_SIDECAR);
         return;
@@ -69,7 +69,7 @@ static void refuse_follower(struct hl_rest_call *call, enum hl_follow_verdict ve
 
 static void grant(struct hl_rest_call *call, enum hl_run_state state, uint32_t attempt)
 {
-    struct hl_journals *journals = hl_rest_parts(call)->service->journals;
+    struct hl_journals *journals = hl_rest_get_parts(call)->service->journals;
     struct hl_str who = {call->asker.identity, call->asker.identity_n};
     struct hl_follow *follow = calloc(1, sizeof(*follow));
     if (!follow) {
@@ -140,14 +140,14 @@ static void ask(struct hl_rest_call *call)
 void hl_rest_show_response(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
-    hl_rest_wait(call, ask);
+    hl_rest_wait_for_run(call, ask);
 }
 
 /* Short of memory the answer is without it. */
 static void add_location(struct hl_rest_call *call)
 {
     char line[HL_ACCEPTANCE_LOCATION_MAX];
-    hl_acceptance_write_location(line, hl_rest_parts(call)->config, hl_str_from(call->project),
+    hl_acceptance_write_location(line, hl_rest_get_parts(call)->config, hl_str_from(call->project),
         hl_str_from(call->app), &call->id);
     enum hl_err err = hl_buf_append_str(&call->reply.fields, hl_str_from(line));
     (void)err;
@@ -241,7 +241,7 @@ static void show(struct hl_rest_call *call);
 void hl_rest_show_result(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
-    hl_rest_wait(call, show_now);
+    hl_rest_wait_for_run(call, show_now);
 }
 
 static void show_now(struct hl_rest_call *call)

@@ -189,7 +189,7 @@ static bool take_name(
  * is there. */
 static bool is_served_here(struct hl_rest_call *call)
 {
-    struct hl_str only = hl_rest_parts(call)->config->project_id;
+    struct hl_str only = hl_rest_get_parts(call)->config->project_id;
     if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
         return true;
     hl_rest_refuse(call, HL_REFUSAL_OTHER_PROJECT);
@@ -256,7 +256,7 @@ static void route(struct hl_rest_call *call)
         r->handle(call);
 }
 
-void hl_rest_route(struct hl_rest_calls *calls, struct hl_rest_call *call)
+void hl_rest_route_call(struct hl_rest_calls *calls, struct hl_rest_call *call)
 {
     if (hl_rest_call_add(calls, call))
         route(call);

@@ -24,7 +24,7 @@ extern const struct hl_rest_route hl_rest_routes[];
 extern const size_t hl_rest_route_count;
 
 /* A request comes in: finds its route and checks what it may; calls the handler, or refuses. */
-void hl_rest_route(struct hl_rest_calls *calls, struct hl_rest_call *call);
+void hl_rest_route_call(struct hl_rest_calls *calls, struct hl_rest_call *call);
 
 /* The project that a path names, unchecked; empty: none. */
 struct hl_str hl_rest_project_of(struct hl_str path);

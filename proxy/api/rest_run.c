@@ -17,7 +17,7 @@
 #include "body/journal.h"
 #include "body/journals.h"
 #include "config/config.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/service.h"
 #include "store/claim.h"
 #include "store/question.h"
@@ -133,7 +133,7 @@ static bool gather(struct page *page, const struct hl_rest_call *call)
 /* What is only in this process's memory is this replica's. Empty: nobody shares the store. */
 static struct hl_str own_name(const struct hl_rest_call *call)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     return hl_store_is_shared(parts->store) ? parts->config->replica : (struct hl_str){NULL, 0};
 }
 
@@ -248,7 +248,7 @@ static bool ask_for_run(struct hl_rest_call *call)
 void hl_rest_show_run(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
-    hl_rest_wait(call, show_now);
+    hl_rest_wait_for_run(call, show_now);
 }
 
 static void show_now(struct hl_rest_call *call)
@@ -328,7 +328,7 @@ static bool is_elsewhere(const struct hl_rest_parts *parts, const struct hl_run_
  * seconds later. `g` NULL: the store does not know the run. */
 static json_t *progress_json(const struct hl_rest_call *call, const struct hl_get_run *g)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     char text[HL_JOURNAL_PROGRESS + 1];
     struct hl_str said = g ? hl_buf_str(&g->progress) : HL_STR("");
     bool is_here = parts->service && !(g && is_elsewhere(parts, &g->run));

@@ -55,7 +55,7 @@ static void open_session(struct hl_rest_call *call)
     enum hl_role role;
     if (!read_role(call, &role))
         return;
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_grant grant = {.project = hl_str_from(call->project),
         .role = role,
@@ -86,7 +86,7 @@ static void open_session(struct hl_rest_call *call)
 
 void hl_rest_open_session(struct hl_rest_call *call)
 {
-    const struct hl_rest_parts *parts = hl_rest_parts(call);
+    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
     if (!parts->service)
         hl_rest_refuse(call, HL_REFUSAL_NO_SIDECAR);
     else

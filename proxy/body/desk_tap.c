@@ -29,7 +29,7 @@ struct hl_desk_tap *hl_desk_tap_join(
     struct hl_desk_tap *tap = hl_id_map_find(&desk->taps, run_id);
     struct hl_journal_look now;
     if (tap) {
-        hl_journal_look(tap->tap.journal, &now);
+        hl_journal_observe(tap->tap.journal, &now);
         if (now.is_again || now.is_closed) /* of an attempt that is over */
             hl_desk_tap_unlist(tap);
         if (now.is_again || now.is_closed)

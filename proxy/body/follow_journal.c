@@ -150,7 +150,7 @@ static enum hl_follow_step step_other(struct hl_follower *f, const struct hl_jou
 enum hl_follow_step hl_follow_journal_step(struct hl_follower *f)
 {
     struct hl_journal_look now;
-    hl_journal_look(f->tap->tap.journal, &now);
+    hl_journal_observe(f->tap->tap.journal, &now);
     if (now.stage == HL_JOURNAL_AWAITED)
         return wait_for_start(f);
     hl_follow_query_leave_watch(&f->query);

@@ -30,7 +30,7 @@ static void on_piece(void *owner, struct hl_journal *j, bool is_read, struct hl_
 {
     struct hl_follower *f = owner;
     struct hl_journal_look now;
-    hl_journal_look(j, &now);
+    hl_journal_observe(j, &now);
     bool is_over = now.stage == HL_JOURNAL_ENDED;
     f->reading = NULL;
     if (!is_read)
@@ -69,7 +69,7 @@ static bool is_in_the_way(const struct hl_follower *f)
         return false;
     if (!f->tap)
         return true;
-    hl_journal_look(f->tap->tap.journal, &now);
+    hl_journal_observe(f->tap->tap.journal, &now);
     return now.stage == HL_JOURNAL_AWAITED ||
            (now.stage == HL_JOURNAL_ENDED && hl_follow_writer_is_blocked(&f->writer));
 }

@@ -220,7 +220,7 @@ void hl_journal_set_progress(struct hl_journal *j, struct hl_str json)
 
 /* ---- reading ---- */
 
-void hl_journal_look(struct hl_journal *j, struct hl_journal_look *out)
+void hl_journal_observe(struct hl_journal *j, struct hl_journal_look *out)
 {
     pthread_mutex_lock(&j->lock);
     *out = j->now;

@@ -98,7 +98,7 @@ void hl_journal_set_progress(struct hl_journal *j, struct hl_str json);
 
 /* ---- its followers ---- */
 
-void hl_journal_look(struct hl_journal *j, struct hl_journal_look *out);
+void hl_journal_observe(struct hl_journal *j, struct hl_journal_look *out);
 /* Copies what follows `offset`, at most `cap` bytes. 0: there is no more, or it is in the file alone:
  * `*is_file`; or it is with the store: neither. */
 size_t hl_journal_read(struct hl_journal *j, uint64_t offset, char *out, size_t cap, bool *is_file);

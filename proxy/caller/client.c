@@ -154,9 +154,9 @@ void hl_client_on_timer(struct hl_timer *timer)
     } else if (c->state == HL_CLIENT_CALL && c->body_done) {
         hl_deadline_arm(c);
     } else if (c->state == HL_CLIENT_CALL) {
-        fail_body(c, hl_refusal(HL_REFUSAL_BODY_SLOW));
+        fail_body(c, hl_refusal_make(HL_REFUSAL_BODY_SLOW));
     } else if (c->state == HL_CLIENT_HEAD && c->held.n > 0) {
-        refuse_head(c, hl_buf_str(&c->held), hl_refusal(HL_REFUSAL_HEAD_SLOW));
+        refuse_head(c, hl_buf_str(&c->held), hl_refusal_make(HL_REFUSAL_HEAD_SLOW));
     } else {
         hl_client_lose(c);
     }

@@ -230,7 +230,7 @@ static int send_call(struct call *c, const char *path)
     c->fetch.body = hl_buf_str(&c->body);
     c->fetch.fields = c->fields;
     c->fetch.on_bytes = on_bytes;
-    return hl_cli_fetch(c->cli, &c->fetch);
+    return hl_cli_fetch_run(c->cli, &c->fetch);
 }
 
 static void init_call(struct call *c, const struct hl_cli *cli)

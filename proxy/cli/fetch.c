@@ -218,7 +218,7 @@ const char *hl_cli_fetch_error(const struct hl_cli_fetch *fetch)
     return fetch->error ? strerror(fetch->error) : fetch->why;
 }
 
-int hl_cli_fetch(const struct hl_cli *cli, struct hl_cli_fetch *fetch)
+int hl_cli_fetch_run(const struct hl_cli *cli, struct hl_cli_fetch *fetch)
 {
     if (hl_cli_fetch_try(fetch) || (fetch->is_ended && fetch->status > 0 && ferror(cli->out)))
         return HL_CLI_OK;

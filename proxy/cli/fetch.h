@@ -46,7 +46,7 @@ struct hl_cli_fetch {
 };
 
 /* HL_CLI_OK: there is an answer, whatever its status. Else it, or on_bytes, has said why there is none. */
-HL_MUST_CHECK int hl_cli_fetch(const struct hl_cli *cli, struct hl_cli_fetch *fetch);
+HL_MUST_CHECK int hl_cli_fetch_run(const struct hl_cli *cli, struct hl_cli_fetch *fetch);
 /* The same, and it says nothing. False: there is no answer, or on_bytes has ended it. */
 HL_MUST_CHECK bool hl_cli_fetch_try(struct hl_cli_fetch *fetch);
 /* Why there is none, in few words: nothing that names the URL. */

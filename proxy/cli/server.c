@@ -245,7 +245,7 @@ static int fetch_answer(
     const char *whose = server->is_remote ? server->url : "the sidecar's control socket";
     int result = HL_CLI_OK;
     if (server->is_remote)
-        result = hl_cli_fetch(cli, &r->fetch);
+        result = hl_cli_fetch_run(cli, &r->fetch);
     else if (!hl_cli_fetch_try(&r->fetch))
         result = r->fetch.is_ended
                      ? HL_CLI_FAILED

@@ -80,7 +80,7 @@ static enum hl_message_event begin_body(struct hl_message_reader *r, struct hl_s
     const struct hl_head *head, const struct hl_parser *parser, struct hl_refusal *fault)
 {
     if (head->framing == HL_FRAMING_CHUNKED && !begin_chunks(r, head, parser))
-        return refuse(fault, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        return refuse(fault, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
     bytes->p += r->head_n;
     bytes->n -= r->head_n;
     r->scanned = 0;
@@ -159,7 +159,7 @@ static enum hl_message_event read_chunks(struct hl_message_reader *r, struct hl_
     case HL_CHUNK_BAD:
         break;
     }
-    *fault = *hl_refusal(r->chunks->fault);
+    *fault = *hl_refusal_make(r->chunks->fault);
     if (r->chunks->fault != HL_REFUSAL_NO_MEMORY)
         fault->status = r->rules->no_head->status;
     return HL_MESSAGE_FAULT;

@@ -305,7 +305,7 @@ enum hl_refusal_cause {
 
 extern const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT];
 
-static inline const struct hl_refusal *hl_refusal(enum hl_refusal_cause cause)
+static inline const struct hl_refusal *hl_refusal_make(enum hl_refusal_cause cause)
 {
     return &hl_refusals[cause];
 }

@@ -26,7 +26,7 @@ bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
 
 static bool refuse(struct hl_plan *plan, enum hl_refusal_cause cause)
 {
-    return hl_plan_refuse(plan, hl_refusal(cause));
+    return hl_plan_refuse(plan, hl_refusal_make(cause));
 }
 
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
@@ -55,7 +55,7 @@ static void plan_last(struct hl_plan *plan)
         *plan = (struct hl_plan){.kind = HL_PLAN_OPTIONS,
             .asks_token = plan->asks_token,
             .token_project = plan->token_project,
-            .extra_fields = hl_refusal(HL_REFUSAL_METHOD_NEVER)->fields};
+            .extra_fields = hl_refusal_make(HL_REFUSAL_METHOD_NEVER)->fields};
 }
 
 struct hl_cors hl_plan_cors(const struct hl_head *head, const struct hl_config *config)

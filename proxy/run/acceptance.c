@@ -42,7 +42,7 @@ static void refuse_saying(struct hl_run *run, const struct hl_refusal *why)
 
 static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
 {
-    refuse_saying(run, hl_refusal(cause));
+    refuse_saying(run, hl_refusal_make(cause));
 }
 
 static void on_room(void *owner)

@@ -35,7 +35,7 @@ static void admit(struct hl_run *run)
 
 static void refuse(struct hl_run *run, enum hl_refusal_cause cause)
 {
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, hl_refusal(cause));
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, hl_refusal_make(cause));
 }
 
 static void begin_wait(struct hl_run *run)
@@ -154,7 +154,7 @@ static void begin_gathering(struct hl_run *run)
 
 static void end_for_memory(struct hl_run *run)
 {
-    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal(HL_REFUSAL_NO_MEMORY));
+    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
 }
 
 bool hl_admission_has_enough(const struct hl_run *run)

@@ -244,7 +244,7 @@ static bool is_long_ago(
 static bool has_doomed(struct hl_runs *runs)
 {
     struct hl_dispatch *d = &runs->dispatch;
-    const struct hl_store_gauges *gauges = hl_store_gauges(runs->service->store);
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(runs->service->store);
     if (runs->index != 0)
         return false;
     look_at_clock(runs);

@@ -112,8 +112,8 @@ static void begin(struct hl_run *run)
         return;
     }
     HL_LOG(ERROR, "a stored request body is damaged", HL_LOG_ID("run_id", &run->id));
-    hl_ending_fail(
-        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_DAMAGED));
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED,
+        hl_refusal_make(HL_REFUSAL_STORED_BODY_DAMAGED));
 }
 
 /* What it needs before it may begin. False: out of memory. */

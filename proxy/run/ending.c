@@ -19,7 +19,7 @@
 #include "run/retry.h"
 #include "run/call_tally.h"
 #include "run/demand.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/report.h"
 #include "run/runs.h"
 #include "run/stream.h"
@@ -248,5 +248,6 @@ void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_rea
 
 void hl_ending_cancel(struct hl_run *run)
 {
-    hl_ending_fail(run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal(HL_REFUSAL_RUN_CANCELLED));
+    hl_ending_fail(
+        run, HL_RUN_CANCELLED, HL_REASON_NONE, hl_refusal_make(HL_REFUSAL_RUN_CANCELLED));
 }

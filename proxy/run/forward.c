@@ -209,7 +209,7 @@ static void on_data(struct hl_run *run, struct hl_str bytes)
         hl_respond_bytes(run, bytes.p, bytes.n);
     else if (!send_again(run, true))
         hl_ending_fail(
-            run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, hl_refusal(HL_REFUSAL_APP_EARLY));
+            run, HL_RUN_FAILURE, HL_REASON_BAD_RESPONSE, hl_refusal_make(HL_REFUSAL_APP_EARLY));
 }
 
 /* The app closed nothing: its machine does not answer. */
@@ -222,7 +222,7 @@ static bool is_vanished(const struct hl_run *run, const struct hl_stream_event *
 static void lose_machine(struct hl_run *run)
 {
     hl_ending_fail(
-        run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal(HL_REFUSAL_APP_VANISHED));
+        run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal_make(HL_REFUSAL_APP_VANISHED));
 }
 
 /* What the kernel has received of the answer is passed on first, however slowly the caller takes it. */
@@ -287,14 +287,16 @@ static void on_timer(struct hl_timer *timer)
     } else if (run->response.half == HL_RESPONSE_HEAD && is_app_waiting(run)) {
         hl_timer_arm(run->runs->wheel, &run->timer, run->runs->config->app_head_timeout_ms);
     } else if (run->response.half == HL_RESPONSE_HEAD) {
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_SILENT));
+        hl_ending_fail(
+            run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal_make(HL_REFUSAL_APP_SILENT));
     } else if (run->response.half == HL_RESPONSE_BODY && run->response.is_event_stream) {
         hl_respond_beat(run);
     } else if (run->response.half == HL_RESPONSE_BODY && !run->app.upstream->stream.is_reading) {
         hl_timer_arm(/* it is we who pause */
             run->runs->wheel, &run->timer, run->runs->config->app_idle_timeout_ms);
     } else if (run->response.half == HL_RESPONSE_BODY) {
-        hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_PAUSED));
+        hl_ending_fail(
+            run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal_make(HL_REFUSAL_APP_PAUSED));
     }
 }
 
@@ -448,8 +450,8 @@ static void on_unreadable(void *owner, enum hl_err err)
     struct hl_run *run = owner;
     HL_LOG(ERROR, "a stored request body cannot be read", HL_LOG_ID("run_id", &run->id),
         HL_LOG_TEXT("error", hl_err_text(err)));
-    hl_ending_fail(
-        run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED, hl_refusal(HL_REFUSAL_STORED_BODY_UNREADABLE));
+    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_INTERRUPTED,
+        hl_refusal_make(HL_REFUSAL_STORED_BODY_UNREADABLE));
 }
 
 const struct hl_source_events hl_forward_source_events = {.is_blocked = is_source_blocked,

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "body/spool.h"
 #include "loop/run_log.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"

@@ -21,7 +21,7 @@
 #include "run/ending.h"
 #include "run/page.h"
 #include "run/passage.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/runs.h"
 #include "run/stream.h"
 #include "run/stream_choice.h"
@@ -131,7 +131,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         c->must_close = c->must_close || edit.closes;
         pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
         if (pass->out_n == 0) {
-            fail_bad_response(run, hl_refusal(HL_REFUSAL_APP_HEAD_NOT_PASSED));
+            fail_bad_response(run, hl_refusal_make(HL_REFUSAL_APP_HEAD_NOT_PASSED));
             return false;
         }
     }
@@ -410,7 +410,7 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
             err = hl_buf_append(&run->response.held, p + n - rest, rest);
     }
     if (err != HL_OK)
-        fail_bad_response(run, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        fail_bad_response(run, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
 }
 
 /* ---- the end of the app's side ---- */
@@ -461,8 +461,8 @@ void hl_respond_end(struct hl_run *run, bool is_clean)
         return;
     }
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET,
-        hl_refusal(run->response.half == HL_RESPONSE_HEAD ? HL_REFUSAL_APP_CLOSED
-                                                          : HL_REFUSAL_APP_CLOSED_INSIDE));
+        hl_refusal_make(run->response.half == HL_RESPONSE_HEAD ? HL_REFUSAL_APP_CLOSED
+                                                               : HL_REFUSAL_APP_CLOSED_INSIDE));
 }
 
 /* ---- heartbeat ---- */
@@ -483,7 +483,7 @@ void hl_respond_beat(struct hl_run *run)
     static const struct hl_str plain = {": keep-alive\n\n", 14};
     if (is_stream_silent(run)) {
         hl_ending_fail(
-            run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal(HL_REFUSAL_APP_STREAM_SILENT));
+            run, HL_RUN_FAILURE, HL_REASON_TIMEOUT, hl_refusal_make(HL_REFUSAL_APP_STREAM_SILENT));
         return;
     }
     arm_idle(run);

@@ -14,7 +14,7 @@
 #include "config/config.h"
 #include "net/stream.h"
 #include "run/page.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"

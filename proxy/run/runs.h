@@ -9,7 +9,7 @@
 #include "http/message.h"
 #include "run/call_tally.h"
 #include "run/page.h"
-#include "run/recent.h"
+#include "run/recent_run.h"
 #include "run/demand.h"
 
 struct hl_accept;

@@ -9,20 +9,20 @@
 
 bool hl_service_store_fails(const struct hl_service *service)
 {
-    return hl_counter_get(&hl_store_gauges(service->store)->is_failing) &&
+    return hl_counter_get(&hl_store_get_gauges(service->store)->is_failing) &&
            !hl_store_is_shared(service->store);
 }
 
 const char *hl_service_life(const struct hl_service *service, bool *is_alive)
 {
-    *is_alive = !hl_counter_get(&hl_store_gauges(service->store)->is_lost);
+    *is_alive = !hl_counter_get(&hl_store_get_gauges(service->store)->is_lost);
     return *is_alive ? "ok" : "the store cannot be reopened: restart this process, see the log";
 }
 
 /* Its server is gone, and will be back. */
 static bool has_lost_store(const struct hl_service *service)
 {
-    return hl_counter_get(&hl_store_gauges(service->store)->is_failing) &&
+    return hl_counter_get(&hl_store_get_gauges(service->store)->is_failing) &&
            hl_store_is_shared(service->store) && !atomic_load(&service->is_opening);
 }
 
@@ -37,7 +37,7 @@ static size_t list_bars(
                         "tokens of service accounts are refused, see the log";
     if (hl_service_store_fails(service))
         problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
-    if (hl_counter_get(&hl_store_gauges(service->store)->is_full))
+    if (hl_counter_get(&hl_store_get_gauges(service->store)->is_full))
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
     if (!hl_readiness_is_ready(service->readiness))
         problems[n++] = hl_readiness_why(service->readiness);

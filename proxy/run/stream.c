@@ -130,7 +130,7 @@ static void set_counted(struct hl_run *run, uint64_t bytes)
 static void hold_to_share(struct hl_run *run)
 {
     struct hl_store *store = run->runs->service->store;
-    uint64_t share = hl_counter_get(&hl_store_gauges(store)->max_stream_bytes);
+    uint64_t share = hl_counter_get(&hl_store_get_gauges(store)->max_stream_bytes);
     if (hl_store_live_streams(store) <= share + share / 8)
         return;
     HL_LOG(WARN, "an event stream is no longer kept: those still running fill their share",

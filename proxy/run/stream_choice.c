@@ -28,7 +28,7 @@ static bool can_be_kept(const struct hl_head *head)
 static bool has_share(const struct hl_run *run)
 {
     const struct hl_service *service = run->runs->service;
-    const struct hl_store_gauges *store = hl_store_gauges(service->store);
+    const struct hl_store_gauges *store = hl_store_get_gauges(service->store);
     return hl_store_live_streams(service->store) < hl_counter_get(&store->max_stream_bytes) &&
            !hl_counter_get(&store->is_full) && !hl_counter_get(&store->is_failing);
 }

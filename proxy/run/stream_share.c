@@ -148,7 +148,7 @@ static void send_part(struct hl_stream_share *s, uint64_t pending)
 static uint64_t pending(const struct hl_stream_share *s)
 {
     struct hl_journal_look now;
-    hl_journal_look(journal_of(s), &now);
+    hl_journal_observe(journal_of(s), &now);
     return !now.is_dropped && now.size > s->at ? now.size - s->at : 0;
 }
 

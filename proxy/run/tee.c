@@ -159,7 +159,7 @@ bool hl_tee_lags(struct hl_run *run)
 /* A store on this disk that takes nothing will not take the copy either. */
 static bool is_hopeless(const struct hl_run *run, uint64_t now)
 {
-    const struct hl_store_gauges *store = hl_store_gauges(run->runs->service->store);
+    const struct hl_store_gauges *store = hl_store_get_gauges(run->runs->service->store);
     const struct hl_tee *tee = &run->tee;
     return now - tee->moved_at >= STILL_MAX_MS ||
            tee->paused_ms + (now - tee->paused_since) >= PAUSED_MAX_MS ||

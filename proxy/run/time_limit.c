@@ -12,14 +12,15 @@
 static void on_expired(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
-    hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_EXPIRED, hl_refusal(HL_REFUSAL_CALL_EXPIRED));
+    hl_ending_fail(
+        run, HL_RUN_FAILURE, HL_REASON_EXPIRED, hl_refusal_make(HL_REFUSAL_CALL_EXPIRED));
 }
 
 static void on_late(struct hl_timer *timer)
 {
     struct hl_run *run = HL_CONTAINER_OF(timer, struct hl_run, deadline);
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_TIMEOUT,
-        hl_refusal(hl_run_is_async(run) ? HL_REFUSAL_RUN_TOO_LONG : HL_REFUSAL_CALL_TOO_LONG));
+        hl_refusal_make(hl_run_is_async(run) ? HL_REFUSAL_RUN_TOO_LONG : HL_REFUSAL_CALL_TOO_LONG));
 }
 
 void hl_time_limit_arm_wait(struct hl_run *run)

@@ -19,7 +19,7 @@ void hl_backlog_fini(struct hl_backlog *b)
     hl_lanes_fini(&b->lanes);
     hl_watchers_fini(&b->watchers);
     hl_turns_fini(&b->turns);
-    hl_barred_fini(&b->barred);
+    hl_quota_blocked_fini(&b->blocked);
 }
 
 void hl_backlog_begin(struct hl_backlog *b)
@@ -39,7 +39,7 @@ void hl_backlog_rollback(struct hl_backlog *b)
 {
     hl_watchers_rollback(&b->watchers);
     hl_turns_rollback(&b->turns);
-    hl_barred_forget(&b->barred);
+    hl_quota_blocked_forget(&b->blocked);
     hl_lanes_rollback(&b->lanes);
     hl_turns_commit(&b->turns);
     b->now = b->before;
@@ -80,8 +80,8 @@ static void count(struct hl_backlog *b, const struct hl_queue_place *place, int 
 {
     b->now.queued_runs += (uint64_t)(int64_t)by;
     b->now.queued[place->class] += (uint64_t)(int64_t)by;
-    if (b->barred.n > 0 && hl_barred_has(&b->barred, place->subject))
-        b->barred.queued[place->class] += (uint64_t)(int64_t)by;
+    if (b->blocked.n > 0 && hl_quota_blocked_has(&b->blocked, place->subject))
+        b->blocked.queued[place->class] += (uint64_t)(int64_t)by;
 }
 
 void hl_backlog_queue(struct hl_backlog *b, struct hl_queue_place *place)
@@ -110,26 +110,26 @@ void hl_backlog_unqueue(struct hl_backlog *b, const struct hl_queue_place *place
 
 void hl_backlog_forget_class(struct hl_backlog *b, enum hl_priority class)
 {
-    b->now.queued_runs -= b->now.queued[class] - b->barred.queued[class];
-    b->now.queued[class] = b->barred.queued[class];
+    b->now.queued_runs -= b->now.queued[class] - b->blocked.queued[class];
+    b->now.queued[class] = b->blocked.queued[class];
 }
 
 enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struct hl_key *key,
     const struct hl_queue_place *place, struct hl_quota **quota)
 {
-    enum hl_err err = hl_barred_ask(&b->barred, key, place->subject, quota);
+    enum hl_err err = hl_quota_blocked_ask(&b->blocked, key, place->subject, quota);
     if (err != HL_ERR_BUSY)
         return err;
     for (int i = 0; i < HL_PRIORITIES; i++)
-        b->barred.queued[i] += hl_turns_waiting(&b->turns, (enum hl_priority)i, place->subject);
+        b->blocked.queued[i] += hl_turns_waiting(&b->turns, (enum hl_priority)i, place->subject);
     return HL_ERR_STALE;
 }
 
-/* What is barred was counted from turns, which are forgotten where memory is short. */
+/* What is blocked was counted from turns, which are forgotten where memory is short. */
 uint64_t hl_backlog_ready_of(const struct hl_backlog *b, enum hl_priority class)
 {
-    uint64_t queued = b->now.queued[class], barred = b->barred.queued[class];
-    return queued > barred ? queued - barred : 0;
+    uint64_t queued = b->now.queued[class], blocked = b->blocked.queued[class];
+    return queued > blocked ? queued - blocked : 0;
 }
 
 uint64_t hl_backlog_ready(const struct hl_backlog *b)

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/turn.h"
-#include "store/barred.h"
 #include "store/lanes.h"
+#include "store/quota_blocked.h"
 #include "store/watch.h"
 
 struct hl_accept; /* accept.h */
@@ -34,7 +34,7 @@ struct hl_backlog_totals {
 struct hl_backlog {
     struct hl_backlog_totals now, before; /* before: at hl_backlog_begin */
     struct hl_turns turns;
-    struct hl_barred barred;
+    struct hl_quota_blocked blocked;
     struct hl_lanes lanes;
     /* Steady time before which no queued run's time to start is over and no retry is due; it may be too
      * early. */

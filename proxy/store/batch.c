@@ -369,7 +369,7 @@ static bool has_ended_some(const struct hl_batch *b)
 enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *has_committed)
 {
     if (has_ended_some(b))
-        hl_barred_forget(&b->backlog->barred);
+        hl_quota_blocked_forget(&b->backlog->blocked);
     b->now_ms = now_ms;
     b->n_pushes = b->pushed_weight = 0;
     b->short_of = HL_OK;
@@ -400,7 +400,7 @@ void hl_batch_note(struct hl_batch *b)
             hl_operation_of(b->ops[i].m)->note(b, &b->ops[i]);
 }
 
-void hl_batch_push(struct hl_batch *b)
+void hl_batch_send_pushes(struct hl_batch *b)
 {
     for (size_t i = 0; i < b->n_pushes; i++) {
         struct hl_batch_push *push = &b->pushes[i];

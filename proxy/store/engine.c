@@ -128,11 +128,11 @@ static void append(struct hl_engine *e, struct hl_msg *msg)
     e->last = msg;
 }
 
-/* What was barred may start again: something of its account has left the app, or its limit is another. */
+/* What was blocked may start again: something of its account has left the app, or its limit is another. */
 static void hear_bell(struct hl_engine *e)
 {
     atomic_store(&e->bell.is_rung, false);
-    hl_barred_forget(&e->backlog.barred);
+    hl_quota_blocked_forget(&e->backlog.blocked);
 }
 
 /* Requests that the store will not take are answered as they come out of the mailbox, so that they
@@ -170,7 +170,7 @@ static void take_mail(struct hl_engine *e)
 /* All that was held is the first to be tried again. */
 static void take_held(struct hl_engine *e)
 {
-    hl_held_release(&e->held, &e->first, &e->last);
+    hl_held_requests_release(&e->held, &e->first, &e->last);
 }
 
 /* While something is held, what may be refused is refused, without another look. */
@@ -197,8 +197,8 @@ static void fill_batch(struct hl_engine *e)
             e->asked[e->n_asked++] = m;
         else if (is_refused(e, m))
             reply(e, m, weight, HL_ERR_FULL);
-        else if (hl_held_blocks(&e->held, m, weight))
-            hl_held_add(&e->held, m, weight);
+        else if (hl_held_requests_blocks(&e->held, m, weight))
+            hl_held_requests_add(&e->held, m, weight);
         else
             hl_batch_add(b, m, weight);
     }
@@ -212,7 +212,7 @@ static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_
     for (size_t i = 0; i < b->n_ops; i++)
         if (b->ops[i].is_held) {
             hl_operation_restore(&b->ops[i]);
-            hl_held_add(&e->held, b->ops[i].m, b->ops[i].weight);
+            hl_held_requests_add(&e->held, b->ops[i].m, b->ops[i].weight);
         }
     if (why == HL_ERR_UNAVAILABLE)
         take_held(e);
@@ -285,7 +285,7 @@ static void put_batch_back(struct hl_engine *e)
 {
     struct hl_batch *b = &e->batch;
     for (size_t i = 0; i < b->n_ops; i++)
-        hl_held_add(&e->held, b->ops[i].m, b->ops[i].weight);
+        hl_held_requests_add(&e->held, b->ops[i].m, b->ops[i].weight);
     b->n_ops = 0;
     take_held(e);
     refuse_waiting(e, HL_ERR_IO);
@@ -335,7 +335,7 @@ static void run_batch(struct hl_engine *e)
         if (!b->ops[i].is_held)
             answer(e, &b->ops[i]);
     b->n_ops = 0;
-    hl_batch_push(b);
+    hl_batch_send_pushes(b);
     settle_credit(e);
 }
 
@@ -437,13 +437,13 @@ int hl_engine_start(struct hl_engine *e, struct hl_driver *driver, int64_t keep_
     e->keep_ms = keep_ms;
     e->n_asked = 0;
     e->retry_us = HL_NEVER;
-    hl_held_init(&e->held);
+    hl_held_requests_init(&e->held);
     e->pause_us = HL_MIN_PAUSE_US;
     e->settle_us = e->room_us = 0;
     e->purge_us = e->survey_us = e->clock_us = e->expire_us = e->recall_us = 0;
     hl_clock_guard_init(&e->clock_guard, driver->noted.seen_ms, hl_clock_mono_us());
-    hl_steady_init(&e->steady, &driver->noted, hl_clock_mono_us());
-    (void)hl_steady_hold(&e->steady, hl_clock_wall_ms(), hl_clock_mono_us());
+    hl_steady_clock_init(&e->steady, &driver->noted, hl_clock_mono_us());
+    (void)hl_steady_clock_hold(&e->steady, hl_clock_wall_ms(), hl_clock_mono_us());
     hl_batch_init(&e->batch, driver, &e->backlog);
     hl_mailbox_init(&e->box, wake, e);
     e->bell = (struct hl_quota_bell){.box = &e->box, .msg.type = HL_STORE_LEFT};

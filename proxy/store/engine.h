@@ -10,10 +10,10 @@
 #include "store/batch.h"
 #include "store/clock_guard.h"
 #include "store/gauges.h"
-#include "store/held.h"
+#include "store/held_request.h"
 #include "store/intake.h"
 #include "store/reopening.h"
-#include "store/steady.h"
+#include "store/steady_clock.h"
 
 struct hl_driver;
 struct hl_store_msg;
@@ -36,7 +36,7 @@ struct hl_engine {
     struct hl_store_gauges gauges;
     struct hl_msg *first, *last; /* taken from the mailbox, in order, for the next batches */
 
-    struct hl_held held;
+    struct hl_held_requests held;
     struct hl_store_msg *asked[HL_ENGINE_MAX_ASKED]; /* questions, for when the batch is through */
     size_t n_asked;
 
@@ -46,11 +46,11 @@ struct hl_engine {
     bool is_expiring; /* more are to be ended, and none is handed out before */
     int64_t keep_ms;  /* how soon after a commit something may be past its time */
     struct hl_clock_guard clock_guard;
-    struct hl_steady steady;
+    struct hl_steady_clock steady;
 
     /* CLOCK_MONOTONIC in microseconds */
     uint64_t retry_us;         /* nothing can be written just now: no batch before */
-    struct hl_quota_bell bell; /* what is barred may start again */
+    struct hl_quota_bell bell; /* what is blocked may start again */
     uint64_t serve_us;         /* handing out failed: not again before; 0: it did not */
     uint64_t room_us;          /* what was last found of room holds until then */
     uint64_t purge_us;         /* the next purge step */

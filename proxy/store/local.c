@@ -98,8 +98,8 @@ enum hl_err hl_local_store_open(
     }
     hl_backlog_init(&l->engine.backlog, config->max_queued_runs, config->max_pending_deliveries,
         config->webhook_concurrency, config->webhook_per_host);
-    l->engine.backlog.barred.quotas = &l->base.quotas;
-    l->engine.backlog.barred.bell = &l->engine.bell;
+    l->engine.backlog.blocked.quotas = &l->base.quotas;
+    l->engine.backlog.blocked.bell = &l->engine.bell;
     enum hl_err err = open_driver(l, config, why, why_len);
     if (!err) {
         l->driver->live_streams = &l->base.live_streams;

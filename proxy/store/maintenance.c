@@ -261,7 +261,7 @@ void hl_maintenance_show_all(struct hl_engine *e)
 void hl_maintenance_note_time(struct hl_engine *e, uint64_t now_us)
 {
     struct hl_driver *d = e->driver;
-    (void)hl_steady_hold(&e->steady, hl_clock_wall_ms(), now_us);
+    (void)hl_steady_clock_hold(&e->steady, hl_clock_wall_ms(), now_us);
     int64_t lead_ms = hl_clock_lead_ms();
     bool was_set = lead_ms != e->steady.noted_ms && now_us >= e->steady.again_us;
     if (e->is_failing || (!was_set && now_us < e->clock_us))

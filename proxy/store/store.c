@@ -74,7 +74,7 @@ enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_msg *m)
     return err;
 }
 
-const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store)
+const struct hl_store_gauges *hl_store_get_gauges(const struct hl_store *store)
 {
     return store->gauges;
 }

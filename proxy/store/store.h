@@ -65,7 +65,7 @@ HL_MUST_CHECK enum hl_err hl_store_post(struct hl_store *store, struct hl_store_
 /* The same, and waits for the reply: at start. Any thread that may block. */
 HL_MUST_CHECK enum hl_err hl_store_ask(struct hl_store *store, struct hl_store_msg *m);
 
-const struct hl_store_gauges *hl_store_gauges(const struct hl_store *store);
+const struct hl_store_gauges *hl_store_get_gauges(const struct hl_store *store);
 /* hookline's own private key for tokens, as auth made it: sealed with the store's key, in the
  * database. Once it is OPEN; blocks. NOT_FOUND: there is none, and always so with
  * a store in memory, where put keeps nothing. EXISTS: another replica has put one meanwhile, which get

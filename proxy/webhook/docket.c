@@ -14,7 +14,7 @@ void hl_docket_init(struct hl_docket *k, struct hl_sender_gauges *gauges)
     *k = (struct hl_docket){.gauges = gauges};
     for (size_t i = 0; i < HL_ARRAY_LEN(k->lists); i++)
         hl_list_init(&k->lists[i]);
-    hl_due_init(&k->due, hl_clock_mono_ms());
+    hl_due_ring_init(&k->due, hl_clock_mono_ms());
     k->backlog_end = &k->backlog;
 }
 
@@ -118,12 +118,13 @@ void hl_docket_move_for(
 {
     HL_ASSERT(is_timed(to));
     hl_docket_move(k, p, to);
-    hl_due_add(&k->due, &p->node, hl_clock_mono_ms(), ms);
+    hl_due_ring_add(&k->due, &p->node, hl_clock_mono_ms(), ms);
 }
 
 struct hl_parcel *hl_docket_take_due(struct hl_docket *k, uint64_t now_ms, bool is_early)
 {
-    struct hl_list *node = is_early ? hl_due_take_any(&k->due) : hl_due_take(&k->due, now_ms);
+    struct hl_list *node =
+        is_early ? hl_due_ring_take_any(&k->due) : hl_due_ring_take(&k->due, now_ms);
     return node ? HL_CONTAINER_OF(node, struct hl_parcel, node) : NULL;
 }
 
@@ -144,7 +145,7 @@ void hl_docket_fini(struct hl_docket *k)
     for (size_t i = 0; i < HL_ARRAY_LEN(k->lists); i++)
         for (struct hl_list *node; (node = hl_list_pop_front(&k->lists[i]));)
             hl_parcel_free(HL_CONTAINER_OF(node, struct hl_parcel, node));
-    for (struct hl_list *node; (node = hl_due_take_any(&k->due));)
+    for (struct hl_list *node; (node = hl_due_ring_take_any(&k->due));)
         hl_parcel_free(HL_CONTAINER_OF(node, struct hl_parcel, node));
     for (struct hl_msg *msg = k->backlog, *next; msg; msg = next) {
         next = msg->next;

@@ -4,7 +4,7 @@
 #define HL_WEBHOOK_DOCKET_H
 
 #include "webhook/parcel.h"
-#include "webhook/due.h"
+#include "webhook/due_ring.h"
 
 struct hl_msg;
 struct hl_sender_gauges;
@@ -12,7 +12,7 @@ struct hl_sender_gauges;
 struct hl_docket {
     /* those in `due` (WAITING, UNRECORDED) are in no list */
     struct hl_list lists[HL_PARCEL_STATE_COUNT];
-    struct hl_due due;
+    struct hl_due_ring due;
     uint32_t counts[HL_PARCEL_STATE_COUNT];
     struct hl_msg *backlog, **backlog_end; /* leased, not begun: first in, first out */
     uint32_t backlog_count;

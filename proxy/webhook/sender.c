@@ -116,7 +116,7 @@ static void wake(void *arg)
     curl_multi_wakeup(s->courier.multi);
 }
 
-const struct hl_sender_gauges *hl_sender_gauges(const struct hl_sender *sender)
+const struct hl_sender_gauges *hl_sender_get_gauges(const struct hl_sender *sender)
 {
     return &sender->gauges;
 }
@@ -160,7 +160,7 @@ static uint64_t wait_ms(const struct hl_sender *s)
     if (s->docket.counts[HL_PARCEL_SIGNING] > 0)
         return 0;
     uint64_t now = hl_clock_mono_ms();
-    uint64_t wait = hl_due_wait_ms(&s->docket.due, now);
+    uint64_t wait = hl_due_ring_wait_ms(&s->docket.due, now);
     if (s->docket.backlog && has_free_place(s) && wait > AGAIN_MS)
         wait = AGAIN_MS; /* there was no memory to begin it */
     if (s->is_stopping && s->stop_at_ms > now && wait > s->stop_at_ms - now)

@@ -25,7 +25,7 @@ struct hl_sender_gauges {
  * that cannot be read …). */
 HL_MUST_CHECK enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
     struct hl_store *store, char *why, size_t why_len);
-const struct hl_sender_gauges *hl_sender_gauges(const struct hl_sender *sender);
+const struct hl_sender_gauges *hl_sender_get_gauges(const struct hl_sender *sender);
 
 /* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as
  * ABANDONED, and ends the thread, whose last act `on_end` is (NULL: nobody is told). Does not wait:

@@ -99,7 +99,7 @@ static bool settle_priority(struct hl_plan *plan, const struct hl_principal *who
 static enum hl_refusal_cause find_refusal(const struct hl_client *c, struct hl_plan *plan)
 {
     const struct hl_store_gauges *gauges =
-        hl_store_gauges(hl_worker_of(c->callers)->service->store);
+        hl_store_get_gauges(hl_worker_of(c->callers)->service->store);
     if (c->messages.framing == HL_FRAMING_LENGTH && c->messages.left > c->body_max)
         return plan->is_async ? HL_REFUSAL_ASYNC_BODY_TOO_LARGE : HL_REFUSAL_SYNC_BODY_TOO_LARGE;
     if (plan->webhook_url.n > 0 &&
@@ -248,7 +248,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     struct hl_run *run = hl_run_new(&w->runs, c->begun_us);
     if (!run) {
         hl_allowance_undo(&w->allowance);
-        refuse(c, NULL, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        refuse(c, NULL, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         return 0;
     }
     char made[56];
@@ -275,7 +275,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     if (!write_page(run, c, head, plan, traceparent) ||
         (is_told && !(run->store.accept = make_accept(run, w, head, plan, traceparent)))) {
         hl_allowance_undo(&run->allowance);
-        refuse(c, &run->id, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        refuse(c, &run->id, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);
         return 0;
     }
@@ -318,7 +318,7 @@ static bool read_pass(struct hl_worker *w, const struct hl_field *pass, struct h
 {
     if (hl_relay_pass_read(w->service->store, pass->value, hl_clock_wall_ms(), &w->relayed))
         return true;
-    *why = *hl_refusal(HL_REFUSAL_RELAY_PASS);
+    *why = *hl_refusal_make(HL_REFUSAL_RELAY_PASS);
     return false;
 }
 
@@ -377,7 +377,7 @@ static void refuse_without_place(struct hl_plan *plan)
     if (plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ)
         return;
     plan->asks_token = false;
-    hl_plan_refuse(plan, hl_refusal(HL_REFUSAL_CONNECTIONS_FULL));
+    hl_plan_refuse(plan, hl_refusal_make(HL_REFUSAL_CONNECTIONS_FULL));
 }
 
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
@@ -407,7 +407,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
         enum hl_refusal_cause cause = find_refusal(c, plan);
         if (cause == HL_REFUSAL_NONE && take_allowance(w, &why, &room))
             return start_run(c, rest);
-        hl_plan_refuse(plan, cause ? hl_refusal(cause) : &why);
+        hl_plan_refuse(plan, cause ? hl_refusal_make(cause) : &why);
     }
     if (plan->kind == HL_PLAN_REST) {
         struct hl_asker asker;

@@ -51,7 +51,7 @@ void hl_follow_answer_init(struct hl_answer *answer, enum hl_follow_answer what,
     *answer = (struct hl_answer){.extra_fields = fields};
     fields[0] = '\0';
     if (what > HL_FOLLOW_NOTHING) {
-        answer->refusal = hl_refusal(causes[what]);
+        answer->refusal = hl_refusal_make(causes[what]);
         return;
     }
     snprintf(fields, HL_FOLLOW_FIELDS, "X-Run-State: %s\r\n%s", hl_run_state_text(state),
@@ -218,7 +218,7 @@ void hl_follow_begin(struct hl_client *c, struct hl_follow *grant)
         free(q);
         hl_follow_free(grant);
         hl_client_detach(c);
-        hl_client_refuse(c, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        hl_client_refuse(c, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         return;
     }
     q->client = c;

@@ -35,7 +35,7 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
 
 static bool is_busy(struct hl_idle *idle)
 {
-    const struct hl_store_gauges *store = hl_store_gauges(idle->service->store);
+    const struct hl_store_gauges *store = hl_store_get_gauges(idle->service->store);
     uint64_t now, ended = count_runs(idle->service, &now);
     bool has_ended = ended != idle->ended; /* one that began and ended between two looks */
     idle->ended = ended;

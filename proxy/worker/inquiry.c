@@ -102,7 +102,7 @@ static void inquiry_free(struct caller_inquiry *q)
 static void refuse(struct hl_client *c, enum hl_refusal_cause cause)
 {
     struct hl_id id = hl_id_next(&hl_worker_of(c->callers)->ids, hl_clock_wall_ms());
-    struct hl_answer answer = {.refusal = hl_refusal(cause), .run_id = &id};
+    struct hl_answer answer = {.refusal = hl_refusal_make(cause), .run_id = &id};
     hl_client_answer(c, &answer, HL_MODE_OTHER);
 }
 
@@ -234,7 +234,7 @@ void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint6
     struct caller_inquiry *q = w->service->inquiries ? make(c, &asker) : NULL;
     if (!q) {
         hl_client_detach(c);
-        hl_client_refuse(c, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        hl_client_refuse(c, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         return;
     }
     q->is_call = true;

@@ -177,14 +177,14 @@ static void set_rules(struct hl_worker *w)
     w->callers.rules = (struct hl_message_rules){
         .max_head = max_head,
         .max_trailer = max_head,
-        .no_head = hl_refusal(HL_REFUSAL_NO_HEAD),
-        .head_too_large = hl_refusal(HL_REFUSAL_HEAD_TOO_LARGE),
+        .no_head = hl_refusal_make(HL_REFUSAL_NO_HEAD),
+        .head_too_large = hl_refusal_make(HL_REFUSAL_HEAD_TOO_LARGE),
     };
     w->runs.rules = (struct hl_message_rules){
         .max_head = max_head,
         .max_trailer = max_head,
-        .no_head = hl_refusal(HL_REFUSAL_APP_NO_HEAD),
-        .head_too_large = hl_refusal(HL_REFUSAL_APP_HEAD_TOO_LARGE),
+        .no_head = hl_refusal_make(HL_REFUSAL_APP_NO_HEAD),
+        .head_too_large = hl_refusal_make(HL_REFUSAL_APP_HEAD_TOO_LARGE),
     };
 }
 

@@ -100,9 +100,9 @@ void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, si
     struct task task;
     struct hl_fn_value *input = hl_input_read(hl_call_body(call), detail, sizeof(detail));
     if (!input && !*detail) {
-        hl_call_refuse(call, hl_refusal(HL_REFUSAL_NO_MEMORY));
+        hl_call_refuse(call, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
     } else if (!input || !hl_input_check(input, function, detail, sizeof(detail))) {
-        struct hl_refusal why = *hl_refusal(HL_REFUSAL_FUNCTION_INPUT);
+        struct hl_refusal why = *hl_refusal_make(HL_REFUSAL_FUNCTION_INPUT);
         why.detail = detail;
         hl_call_refuse(call, &why);
     } else {
@@ -122,7 +122,7 @@ void hl_task_run(struct hl_call *call, const struct hl_fn_function *function, si
 
 static const char *field(const struct hl_fn_call *face, const char *name)
 {
-    return hl_call_field(task_of(face)->call, hl_str_from(name)).p;
+    return hl_call_find_field(task_of(face)->call, hl_str_from(name)).p;
 }
 
 static bool is_gone(const struct hl_fn_call *face)

@@ -242,7 +242,7 @@ void hl_call_release(struct hl_call *call)
     if (hl_fork_is_child())
         return; /* the parent releases it */
     if (call->stage < HL_CALL_ANSWERED)
-        hl_call_refuse(call, hl_refusal(HL_REFUSAL_FUNCTION_NO_RESULT));
+        hl_call_refuse(call, hl_refusal_make(HL_REFUSAL_FUNCTION_NO_RESULT));
     struct hl_desk *desk = call->desk;
     HL_LOG(DEBUG, "call finished", HL_LOG_ID("run_id", &call->run_id),
         HL_LOG_TEXT("function", desk->directory.callees[call->callee].name),
@@ -398,8 +398,8 @@ static enum hl_err end_events(struct hl_call *call)
 static enum hl_err refuse_gap(struct hl_call *call)
 {
     hl_call_refuse(
-        call, hl_refusal(call->gap == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_VALUES_LONG
-                                                       : HL_REFUSAL_FUNCTION_VALUES_MEMORY));
+        call, hl_refusal_make(call->gap == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_VALUES_LONG
+                                                            : HL_REFUSAL_FUNCTION_VALUES_MEMORY));
     return call->gap;
 }
 

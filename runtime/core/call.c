@@ -44,7 +44,7 @@ static void copy_head(struct hl_call *call, const struct hl_head *head,
 static uint64_t read_number(const struct hl_call *call, struct hl_str name, uint64_t max)
 {
     uint64_t number;
-    struct hl_str text = hl_call_field(call, name);
+    struct hl_str text = hl_call_find_field(call, name);
     return hl_str_to_u64(text, &number) && number <= max ? number : 0;
 }
 
@@ -138,7 +138,7 @@ void hl_call_field_at(
     *value = call->fields[i].value;
 }
 
-struct hl_str hl_call_field(const struct hl_call *call, struct hl_str name)
+struct hl_str hl_call_find_field(const struct hl_call *call, struct hl_str name)
 {
     for (size_t i = 0; i < call->field_count; i++)
         if (hl_str_eq_nocase(call->fields[i].name, name))

@@ -52,7 +52,7 @@ size_t hl_call_field_count(const struct hl_call *call);
 void hl_call_field_at(
     const struct hl_call *call, size_t i, struct hl_str *name, struct hl_str *value);
 /* The value of the first field of that name, in any case; p is NULL when there is none. */
-struct hl_str hl_call_field(const struct hl_call *call, struct hl_str name);
+struct hl_str hl_call_find_field(const struct hl_call *call, struct hl_str name);
 
 /* The whole body. Followed by a NUL that is not counted. */
 struct hl_str hl_call_body(const struct hl_call *call);

@@ -62,7 +62,7 @@ void hl_intake_refuse(struct hl_connection *c, enum hl_refusal_cause cause)
         c->minor = 1;
         c->has_id = c->is_head_request = false;
     }
-    refuse(c, hl_refusal(cause));
+    refuse(c, hl_refusal_make(cause));
 }
 
 /* What can be read of its method counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
@@ -106,7 +106,7 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
         call && (c->messages.left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->messages.left));
     if (!has_room) {
         hl_call_free(call);
-        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_MEMORY));
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_MEMORY));
         return;
     }
     call->run_id = c->run_id;
@@ -174,14 +174,14 @@ static bool keep(struct hl_connection *c, struct hl_str bytes)
     if (!c->call)
         return true;
     if (home->held + bytes.n > home->max_held) {
-        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_QUEUE_FULL));
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_QUEUE_FULL));
         return false;
     }
     enum hl_err err = hl_buf_append_str(&c->call->body, bytes);
     if (err == HL_ERR_TOO_LARGE)
-        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_BODY_TOO_LARGE));
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_BODY_TOO_LARGE));
     else if (err)
-        refuse(c, hl_refusal(HL_REFUSAL_FUNCTION_MEMORY));
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_MEMORY));
     else
         home->held += bytes.n;
     return !err;

@@ -51,7 +51,7 @@ static bool is_body_good(struct hl_call *call)
     }
     size_t begin = strspn(body.p, " \t\r\n");
     if (body.p[begin] != '{') {
-        hl_call_refuse(call, hl_refusal(HL_REFUSAL_FUNCTION_NO_OBJECT));
+        hl_call_refuse(call, hl_refusal_make(HL_REFUSAL_FUNCTION_NO_OBJECT));
         return false;
     }
     return true;

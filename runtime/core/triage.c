@@ -41,7 +41,7 @@ bool hl_media_wants_events(struct hl_str accept)
 
 static struct hl_triage refuse(enum hl_refusal_cause cause)
 {
-    return (struct hl_triage){.refusal = *hl_refusal(cause)};
+    return (struct hl_triage){.refusal = *hl_refusal_make(cause)};
 }
 
 /* The detail is the desk's: which functions there are. */

@@ -261,14 +261,14 @@ const struct stub_run *stub_find(const struct hl_store *s, const struct hl_id *i
     return NULL;
 }
 
-const struct hl_store_gauges *hl_store_gauges(const struct hl_store *s)
+const struct hl_store_gauges *hl_store_get_gauges(const struct hl_store *s)
 {
     return &s->gauges;
 }
 
 uint64_t hl_store_ready_runs(const struct hl_store *s)
 {
-    return hl_counter_get(&hl_store_gauges(s)->queued_runs);
+    return hl_counter_get(&hl_store_get_gauges(s)->queued_runs);
 }
 
 bool hl_store_is_shared(const struct hl_store *s)

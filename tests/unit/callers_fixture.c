@@ -143,8 +143,8 @@ void callers_begin(void)
         .max = config.max_connections,
         .rules = {.max_head = 4096,
             .max_trailer = 4096,
-            .no_head = hl_refusal(HL_REFUSAL_NO_HEAD),
-            .head_too_large = hl_refusal(HL_REFUSAL_HEAD_TOO_LARGE)}};
+            .no_head = hl_refusal_make(HL_REFUSAL_NO_HEAD),
+            .head_too_large = hl_refusal_make(HL_REFUSAL_HEAD_TOO_LARGE)}};
     hl_callers_init(&callers);
 }
 

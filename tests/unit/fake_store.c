@@ -36,7 +36,7 @@ enum hl_err hl_store_post(struct hl_store *s, struct hl_store_msg *m)
     return HL_OK;
 }
 
-const struct hl_store_gauges *hl_store_gauges(const struct hl_store *s)
+const struct hl_store_gauges *hl_store_get_gauges(const struct hl_store *s)
 {
     (void)s;
     return &fake_store.gauges;
@@ -50,7 +50,7 @@ const char *hl_store_data_dir(const struct hl_store *s)
 
 uint64_t hl_store_ready_runs(const struct hl_store *store)
 {
-    return hl_counter_get(&hl_store_gauges(store)->queued_runs);
+    return hl_counter_get(&hl_store_get_gauges(store)->queued_runs);
 }
 
 bool hl_store_is_shared(const struct hl_store *s)

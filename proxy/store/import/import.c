@@ -10,8 +10,8 @@
 #include "store/data_dir.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
+#include "store/imported_mark.h"
 #include "store/key.h"
-#include "store/moved.h"
 #include "store/postgres/check.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/partition.h"
@@ -84,14 +84,14 @@ static enum hl_err mark(struct hl_passage *p, const struct hl_config *config)
 {
     char where[400];
     const char *path = p->db->dir.path;
-    enum hl_err err = hl_moved_read(path, &p->move);
+    enum hl_err err = hl_imported_mark_read(path, &p->move);
     if (err != HL_ERR_NOT_FOUND && err != HL_ERR_INVALID)
         return err;
     snprintf(where, sizeof(where),
         "hookline store import has moved this store to PostgreSQL, schema %.*s. It starts no more.",
         HL_STR_ARG(config->postgres_schema));
     p->move = hl_id_next(&p->ids, p->now_ms);
-    err = hl_moved_write(path, &p->move, where);
+    err = hl_imported_mark_write(path, &p->move, where);
     if (err)
         snprintf(p->why, p->why_len, "DATA_DIR: cannot write in %s: %s", path, hl_err_text(err));
     return err;

@@ -12,7 +12,6 @@
 #include "base/metric.h"
 #include "loop/mailbox.h"
 #include "store/backend.h"
-#include "store/barred.h"
 #include "store/credit.h"
 #include "store/gauges.h"
 #include "store/key.h"
@@ -23,6 +22,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
+#include "store/quota_blocked.h"
 
 #define POLL_MAX_MS 2000
 #define PEEK_MAX    1000
@@ -76,13 +76,13 @@ static int64_t room_of(const struct hl_quota *quota)
  * grow meanwhile: at its beginning. */
 static void add_room(struct hl_pg_store *s)
 {
-    struct hl_quota *first = hl_barred_first(atomic_load(&s->base.quotas));
+    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
     size_t n = 0;
     for (const struct hl_quota *q = first; q; q = q->next)
         n++;
     hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
     for (struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, (int64_t)hl_barred_subject(q, &s->keys.key));
+        hl_pg_item_int(&s->params, (int64_t)hl_quota_blocked_subject(q, &s->keys.key));
     hl_pg_array_end(&s->params);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
     for (const struct hl_quota *q = first; q; q = q->next)
@@ -94,7 +94,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     uint32_t wanted[HL_PRIORITIES] = {0};
     f->n_claims = take_credit(&s->dispatch.workers, f->claims);
-    if (hl_barred_first(atomic_load(&s->base.quotas))) {
+    if (hl_quota_blocked_first(atomic_load(&s->base.quotas))) {
         hl_pg_params_clear(&s->params);
         hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_CLAIM_LOCK, &s->params);
     }
@@ -109,7 +109,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_int(&s->params, HL_PG_P_HIGH, wanted[HL_PRIORITY_HIGH]);
     hl_pg_add_int(&s->params, HL_PG_P_NORMAL, wanted[HL_PRIORITY_NORMAL]);
     hl_pg_add_int(&s->params, HL_PG_P_LOW, wanted[HL_PRIORITY_LOW]);
-    bool has_limits = hl_barred_first(atomic_load(&s->base.quotas));
+    bool has_limits = hl_quota_blocked_first(atomic_load(&s->base.quotas));
     if (has_limits)
         add_room(s);
     hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
@@ -189,7 +189,8 @@ static bool wants_hints(const struct hl_pg_store *s)
     return s->dispatch.workers.n > 0;
 }
 
-/* Nothing has come for long, and nobody has said that something has: the peek says whether there is anything to claim. */
+/* Nothing has come for long, and nobody has said that something has: the peek says whether there is anything to
+ * claim. */
 static bool is_idle(const struct hl_pg_store *s)
 {
     return s->dispatch.poll_wait_ms >= POLL_MAX_MS && s->dispatch.poll_ms != s->notify.looked_ms;

@@ -8,7 +8,7 @@
 #include "base/metric.h"
 #include "loop/mailbox.h"
 #include "store/backend.h"
-#include "store/barred.h"
+#include "store/quota_blocked.h"
 #include "store/claim.h"
 #include "store/credit.h"
 #include "store/gauges.h"
@@ -120,8 +120,8 @@ static void take_place(
 {
     struct hl_pg_row last = *row;
     last.column = PQnfields(row->result) - 1;
-    claimed->quota =
-        hl_barred_find(atomic_load(&s->base.quotas), &s->keys.key, (uint64_t)hl_pg_int(&last));
+    claimed->quota = hl_quota_blocked_find(
+        atomic_load(&s->base.quotas), &s->keys.key, (uint64_t)hl_pg_int(&last));
     if (claimed->quota)
         hl_quota_occupy(claimed->quota);
 }

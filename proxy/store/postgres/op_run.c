@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "store/accept.h"
 #include "store/attempt_log.h"
-#include "store/barred.h"
+#include "store/quota_blocked.h"
 #include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
@@ -147,7 +147,8 @@ static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const str
     hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);
 }
 
-/* A record that is to be sent again found this replica dead, or another session of it: the next beat notices that too. */
+/* A record that is to be sent again found this replica dead, or another session of it: the next beat notices that
+ * too. */
 static void read_accept(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
 {
     hl_pg_id(row, &op->other);
@@ -271,7 +272,7 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
     if (hl_pg_run_map_end(&s->runs, &finish_of(op)->run_id, finish_of(op)->epoch))
         hl_pg_bodies_drop(s, &finish_of(op)->run_id);
     s->dispatch.leases_more = true;
-    if (hl_barred_first(
+    if (hl_quota_blocked_first(
             atomic_load(&s->base.quotas))) /* it may leave room for another of its account */
         s->dispatch.claims_more = true;
     if (op->rc == HL_OK && op->number)

@@ -267,7 +267,7 @@ static enum hl_err set_patience(struct hl_pg_session *s, char *why, size_t why_l
     return hl_buf_append_str(&s->setup, HL_STR("SET LOCAL statement_timeout = '5min'; "));
 }
 
-enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me, int64_t retention_ms,
+enum hl_err hl_pg_upkeep_run(struct hl_pg_session *s, const struct hl_id *me, int64_t retention_ms,
     char *why, size_t why_len)
 {
     int64_t is_mine, now_ms;
@@ -322,7 +322,7 @@ static void make_partitions(struct hl_pg_store *s, uint64_t now_ms)
 static enum hl_err work(struct hl_pg_session *session, void *arg, char *why, size_t why_len)
 {
     const struct hl_pg_store *s = arg;
-    return hl_pg_upkeep(session, &s->upkeep.as, (int64_t)s->retention_ms, why, why_len);
+    return hl_pg_upkeep_run(session, &s->upkeep.as, (int64_t)s->retention_ms, why, why_len);
 }
 
 static void on_done(uv_async_t *async)

@@ -19,7 +19,7 @@ void hl_pg_upkeep_close(struct hl_pg_store *s);
 uint64_t hl_pg_upkeep_turn(struct hl_pg_store *s, uint64_t now_ms);
 
 /* The whole of it. Blocking. Errors as in session.h. */
-HL_MUST_CHECK enum hl_err hl_pg_upkeep(struct hl_pg_session *s, const struct hl_id *me,
+HL_MUST_CHECK enum hl_err hl_pg_upkeep_run(struct hl_pg_session *s, const struct hl_id *me,
     int64_t retention_ms, char *why, size_t why_len);
 
 #endif

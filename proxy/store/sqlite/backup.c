@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
-#include "store/moved.h"
+#include "store/imported_mark.h"
 #include "store/path.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/statement.h"
@@ -397,7 +397,7 @@ enum hl_err hl_backup(const struct hl_config *config, const char *to, uint64_t r
         .why = why,
         .why_len = why_len};
     enum hl_err err =
-        hl_moved_check(b.from, why, why_len); /* a copy would run what has moved, again */
+        hl_imported_mark_check(b.from, why, why_len); /* a copy would run what has moved, again */
     if (!err)
         err = b.buffer ? begin(&b) : explain(&b, HL_ERR_NOMEM, "cannot copy", b.from);
     if (!err)

@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "store/data_dir.h"
+#include "store/imported_mark.h"
 #include "store/key.h"
-#include "store/moved.h"
 #include "store/path.h"
 #include "store/sqlite/backup.h"
 #include "store/sqlite/connection.h"
@@ -132,7 +132,7 @@ static enum hl_err check_store(
     enum hl_err failed, err = hl_path(path, "%s/hookline.db", db->dir.path);
     if (err)
         return err;
-    if (hl_moved_check(db->dir.path, why, sizeof(why)) != HL_OK ||
+    if (hl_imported_mark_check(db->dir.path, why, sizeof(why)) != HL_OK ||
         hl_backup_check(db->dir.path, why, sizeof(why)) != HL_OK)
         return report(problems, why);
     failed = open_file(db, path, &is_new, why, sizeof(why));

@@ -13,11 +13,11 @@
 #include "store/message.h"
 #include "store/secret.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/ended.h"
-#include "store/sqlite/fresh.h"
+#include "store/sqlite/new_run.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/run.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/run_end.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 
@@ -86,7 +86,7 @@ static enum hl_err end_unreadable(struct hl_database *db, const struct hl_id *ru
         .reason = HL_REASON_INTERRUPTED,
         .finished_ms = now_ms,
         .encoding = HL_ENCODING_NONE};
-    enum hl_err err = hl_ended_add_at_once(db, run_id, run, &outcome);
+    enum hl_err err = hl_run_end_add_at_once(db, run_id, run, &outcome);
     return err ? err : HL_ERR_STALE;
 }
 
@@ -109,7 +109,7 @@ static enum hl_err begin(struct hl_database *db, const struct hl_id *run_id,
     if (!err && start_by_ms > 0)
         err = hl_start_by_put(db, run->number, 0);
     if (!err)
-        hl_running_add(db, run_id, run);
+        hl_running_run_add(db, run_id, run);
     return err;
 }
 
@@ -121,31 +121,31 @@ static enum hl_err pass_over(struct hl_database *db, const struct hl_id *run_id,
         return HL_ERR_STALE;
     if (why != HL_ERR_NOT_FOUND)
         return end_unreadable(db, run_id, run, now_ms);
-    enum hl_err err = hl_ended_drop_ticket(db, run_id, run);
+    enum hl_err err = hl_run_end_drop_ticket(db, run_id, run);
     return err ? err : HL_ERR_STALE;
 }
 
-/* The first of its class; where some are barred, of the others. Those are walked over. */
+/* The first of its class; where some are blocked, of the others. Those are walked over. */
 static enum hl_err find_next(
     struct hl_database *db, enum hl_sql next, enum hl_priority class, struct hl_sql_row *row)
 {
-    const struct hl_barred *barred = &db->base.backlog->barred;
+    const struct hl_quota_blocked *blocked = &db->base.backlog->blocked;
     struct hl_sql_args *args = hl_database_bind(db, next);
     hl_sql_bind_int(args, HL_SQL_P_CLASS, class);
     if (next == HL_SQL_TURN_NEXT)
         return hl_database_row(db, next, row);
-    db->barred.n = 0;
+    db->blocked.n = 0;
     enum hl_err err = HL_OK;
-    for (size_t i = 0; i < barred->n && !err; i++) {
+    for (size_t i = 0; i < blocked->n && !err; i++) {
         char text[24];
-        snprintf(text, sizeof(text), "%c%lld", i > 0 ? ',' : '[', (long long)barred->subjects[i]);
-        err = hl_buf_append_str(&db->barred, hl_str_from(text));
+        snprintf(text, sizeof(text), "%c%lld", i > 0 ? ',' : '[', (long long)blocked->subjects[i]);
+        err = hl_buf_append_str(&db->blocked, hl_str_from(text));
     }
     if (!err)
-        err = hl_buf_append_str(&db->barred, HL_STR("]"));
+        err = hl_buf_append_str(&db->blocked, HL_STR("]"));
     if (err)
         return err;
-    hl_sql_bind_text(args, HL_SQL_P_BARRED, hl_buf_str(&db->barred));
+    hl_sql_bind_text(args, HL_SQL_P_BARRED, hl_buf_str(&db->blocked));
     return hl_database_row(db, next, row);
 }
 
@@ -163,7 +163,7 @@ static enum hl_err claim_stored(
         .state = HL_RUN_RUNNING, .is_async = true, .has_request = true, .place = {.class = class}};
     struct hl_sql_row row;
     struct hl_id run_id;
-    enum hl_sql next = db->base.backlog->barred.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;
+    enum hl_sql next = db->base.backlog->blocked.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;
     enum hl_err err = find_next(db, next, class, &row);
     if (err == HL_ERR_NOT_FOUND)
         return forget_missing(db, class);
@@ -199,10 +199,10 @@ enum hl_err hl_claim_take(
 {
     struct hl_database *db = hl_database_of(d);
     enum hl_err err;
-    if (hl_fresh_is_queue(db)) {
-        err = hl_fresh_claim(db, class, now_ms, out);
+    if (hl_new_run_is_queue(db)) {
+        err = hl_new_run_claim(db, class, now_ms, out);
     } else {
-        err = hl_ended_write(db);
+        err = hl_run_end_write(db);
         err = err ? hl_database_end(db, err) : claim_stored(db, class, now_ms, out);
     }
     HL_CRASH_POINT(CLAIM_APPLIED);
@@ -245,7 +245,7 @@ enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t 
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &r->claimed->run_id;
     struct hl_stored_run run;
-    hl_running_drop(db, run_id);
+    hl_running_run_drop(db, run_id);
     enum hl_err err = hl_stored_run_find(db, run_id, &run);
     bool is_purged = err == HL_ERR_NOT_FOUND;
     if (is_purged || (!err && (run.state != HL_RUN_RUNNING || run.epoch != r->claimed->epoch)))
@@ -255,7 +255,7 @@ enum hl_err hl_claim_release(struct hl_driver *d, struct hl_release *r, int64_t 
     struct hl_outcome cancelled = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
     if (run.is_cancel_wished)
-        err = hl_ended_add_at_once(db, run_id, &run, &cancelled);
+        err = hl_run_end_add_at_once(db, run_id, &run, &cancelled);
     else if (run.has_ticket && r->is_retry)
         err = hl_retry_put_off(db, &run, r);
     else if (run.has_ticket)

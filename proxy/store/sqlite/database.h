@@ -111,7 +111,7 @@ struct hl_database {
     struct hl_key key;
     struct hl_sealer sealer;
     struct hl_buf sealed_heads[HL_SQL_MANY], sealed_url, sealed_secret; /* bound as one runs */
-    struct hl_buf barred;                                               /* likewise: a JSON array */
+    struct hl_buf blocked;                                              /* likewise: a JSON array */
     struct hl_id_source ids;
 
     uint64_t swept_files; /* at open */

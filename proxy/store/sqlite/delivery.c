@@ -7,7 +7,7 @@
 #include "store/driver.h"
 #include "store/lease.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 enum hl_err hl_stored_delivery_end(
     struct hl_database *db, const struct hl_id *id, enum hl_delivery_state state, int64_t now_ms)

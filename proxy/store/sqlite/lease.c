@@ -12,7 +12,7 @@
 #include "store/secret.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
-#include "store/sqlite/ended.h"
+#include "store/sqlite/run_end.h"
 
 static enum hl_err read_delivery(
     struct hl_database *db, struct hl_sql_row *row, struct hl_id *id, struct hl_leased **out)
@@ -105,7 +105,7 @@ enum hl_err hl_lease_take(
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
     struct hl_id id;
-    enum hl_err err = hl_ended_write(db);
+    enum hl_err err = hl_run_end_write(db);
     if (err)
         return hl_database_end(db, err);
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);

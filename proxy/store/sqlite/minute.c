@@ -8,7 +8,7 @@
 #include "store/notice.h"
 #include "store/sqlite/app.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 /* More apps and minutes in one transaction than this: the rest is written before its end. */
 #define TALLIES_MAX 256

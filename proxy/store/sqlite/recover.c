@@ -14,10 +14,10 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
-#include "store/sqlite/ended.h"
 #include "store/sqlite/left_stream.h"
 #include "store/sqlite/retry.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/run_end.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
 /* --- runs ----------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static enum hl_err release_run(
         outcome.reason = HL_REASON_NONE;
     }
     hl_left_stream_take(db, run_id, run->attempt > 0 ? run->attempt : 1, &outcome);
-    enum hl_err err = hl_ended_add_at_once(db, run_id, run, &outcome);
+    enum hl_err err = hl_run_end_add_at_once(db, run_id, run, &outcome);
     hl_body_fini(&outcome.body);
     return err;
 }
@@ -100,8 +100,8 @@ static enum hl_err release_runs(struct hl_database *db)
         hl_database_done(db, HL_SQL_RUN_ORPHANED);
         err = has_run ? release_run(db, &run_id, &run) : HL_ERR_INVALID;
         if (err == HL_ERR_INVALID) { /* rows contradict each other */
-            hl_ended_forget(db);
-            err = hl_ended_drop_ticket(db, &run_id, &run);
+            hl_run_end_forget(db);
+            err = hl_run_end_drop_ticket(db, &run_id, &run);
         }
         HL_CRASH_POINT(RECOVER_RUN);
         n++;

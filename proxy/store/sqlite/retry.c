@@ -1,12 +1,12 @@
 /* retry.c - see retry.h. A run that waits for its next attempt has no row in `turn`: claims never see it.
- * Not here: what becomes of it when that is due (due.c). */
+ * Not here: what becomes of it when that is due (due_run.c). */
 #include "store/sqlite/retry.h"
 
 #include "store/attempt_log.h"
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
 enum hl_err hl_retry_note(

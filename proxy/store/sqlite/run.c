@@ -1,5 +1,5 @@
 /* run.c - how runs begin and end. The store's thread, inside a transaction. The rows of a new run
- * are fresh.c's; what lies between beginning and end is claim.c's. */
+ * are new_run.c's; what lies between beginning and end is claim.c's. */
 #include "store/sqlite/run.h"
 
 #include <string.h>
@@ -14,10 +14,10 @@
 #include "store/driver.h"
 #include "store/sqlite/app.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/ended.h"
-#include "store/sqlite/fresh.h"
+#include "store/sqlite/new_run.h"
 #include "store/sqlite/retry.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/run_end.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
 /* --- accept and record ---------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static enum hl_err add(struct hl_database *db, const struct hl_accept *a)
     enum hl_err err = hl_stored_app_find_id(db, a->project, a->app, true, &app_id);
     if (!err)
         err = put_key(db, app_id, a);
-    return err ? err : hl_fresh_add(db, app_id, a);
+    return err ? err : hl_new_run_add(db, app_id, a);
 }
 
 /* What is linked and then not accepted is removed by who asked. */
@@ -117,7 +117,7 @@ enum hl_err hl_stored_run_find(
     struct hl_database *db, const struct hl_id *run_id, struct hl_stored_run *run)
 {
     struct hl_sql_row row;
-    enum hl_err err = hl_ended_write(db);
+    enum hl_err err = hl_run_end_write(db);
     if (err)
         return err;
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_FIND);
@@ -144,7 +144,7 @@ enum hl_err hl_stored_run_find(
 /* It stands on the run's row. */
 static enum hl_err add_log(struct hl_database *db, const struct hl_id *run_id, struct hl_str lines)
 {
-    enum hl_err err = hl_ended_write(db);
+    enum hl_err err = hl_run_end_write(db);
     if (err)
         return err;
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_LOG_ADD);
@@ -158,14 +158,14 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_run run;
     enum hl_err err = HL_OK;
-    if (!hl_running_find(db, &f->run_id, f->epoch, &run))
+    if (!hl_running_run_find(db, &f->run_id, f->epoch, &run))
         err = hl_stored_run_find(db, &f->run_id, &run);
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err && run.is_cancel_wished)
         hl_outcome_cancel(&f->outcome);
     if (!err)
-        err = hl_ended_add(db, &f->run_id, &run, &f->outcome, f);
+        err = hl_run_end_add(db, &f->run_id, &run, &f->outcome, f);
     if (!err && f->log.n > 0)
         err = add_log(db, &f->run_id, hl_buf_str(&f->log));
     HL_CRASH_POINT(FINISH_APPLIED);
@@ -214,14 +214,14 @@ enum hl_err hl_stored_run_cancel(
         return HL_ERR_CONFLICT;
     if (run.state == HL_RUN_RUNNING) {
         *is_running = true;
-        hl_running_drop(db, run_id); /* its end looks at the row, which knows of the wish */
+        hl_running_run_drop(db, run_id); /* its end looks at the row, which knows of the wish */
         struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
         hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
         return hl_database_end(db, hl_database_run(db, HL_SQL_RUN_WISH_CANCEL));
     }
     struct hl_outcome outcome = {
         .state = HL_RUN_CANCELLED, .finished_ms = now_ms, .encoding = HL_ENCODING_NONE};
-    err = hl_ended_add_at_once(db, run_id, &run, &outcome);
+    err = hl_run_end_add_at_once(db, run_id, &run, &outcome);
     if (!err && run.has_ticket)
         err = leave_queue(db, &run);
     return hl_database_end(db, err);

@@ -16,7 +16,7 @@
 #include "store/driver.h"
 #include "store/key.h"
 #include "store/message.h"
-#include "store/moved.h"
+#include "store/imported_mark.h"
 #include "store/path.h"
 #include "store/secret.h"
 #include "store/sqlite/account.h"
@@ -33,9 +33,9 @@
 #include "store/sqlite/reader.h"
 #include "store/sqlite/recover.h"
 #include "store/sqlite/run.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/due.h"
+#include "store/sqlite/due_run.h"
 #include "store/sqlite/sweep.h"
 #include "store/sqlite/transaction.h"
 #include "store/sqlite/upkeep.h"
@@ -128,7 +128,7 @@ static enum hl_err open_all(
         err = hl_data_dir_open(&db->dir, config->data_dir.p, why, why_len);
     if (err)
         return err;
-    err = hl_moved_check(db->dir.path, why, why_len);
+    err = hl_imported_mark_check(db->dir.path, why, why_len);
     if (err)
         return err;
     db->base.data_dir = db->dir.path;
@@ -204,11 +204,11 @@ void hl_sqlite_free(struct hl_database *db)
         hl_heap_fini(&db->fresh_turns[i]);
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
-    hl_buf_fini(&db->barred);
+    hl_buf_fini(&db->blocked);
     hl_minute_free(db);
     hl_data_dir_close(&db->dir);
     hl_heads_fini(&db->heads);
-    hl_running_forget(db);
+    hl_running_run_forget(db);
     hl_id_map_fini(&db->running);
     free(db->doomed);
     free(db);
@@ -223,8 +223,8 @@ static void close_all(struct hl_driver *d)
     .begin = hl_transaction_begin, .commit = hl_transaction_commit,                                \
     .rollback = hl_transaction_rollback, .accept = hl_stored_run_accept,                           \
     .record = hl_stored_run_record, .claim = hl_claim_take, .finish = hl_stored_run_finish,        \
-    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_expire,          \
-    .recall = hl_due_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,                  \
+    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_ring_run_expire, \
+    .recall = hl_due_ring_run_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,         \
     .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
     .add_account = hl_account_add, .revoke_account = hl_account_revoke,                            \
     .limit_account = hl_account_limit, .touch_accounts = hl_account_touch,                         \
@@ -266,7 +266,7 @@ struct hl_database *hl_sqlite_new(void)
         hl_buf_init(&db->sealed_heads[i], 0);
     hl_buf_init(&db->sealed_url, 0);
     hl_buf_init(&db->sealed_secret, 0);
-    hl_buf_init(&db->barred, 0);
+    hl_buf_init(&db->blocked, 0);
     hl_buf_init(&db->tally_bytes, 0);
     return db;
 }

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/ended.h"
 #include "store/sqlite/run.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/run_end.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
 enum hl_err hl_start_by_put(struct hl_database *db, int64_t number, int64_t steady_ms)
@@ -51,7 +51,7 @@ static enum hl_err end_late(struct hl_database *db, const struct late *late)
     if (err == HL_ERR_NOT_FOUND || (!err && run.state != HL_RUN_QUEUED))
         return hl_start_by_put(db, late->number, 0);
     if (!err)
-        err = hl_ended_add_at_once(db, &late->run_id, &run, &outcome);
+        err = hl_run_end_add_at_once(db, &late->run_id, &run, &outcome);
     if (!err)
         err = hl_turn_drop(db, &run);
     db->base.backlog->now.expired_runs += !err;

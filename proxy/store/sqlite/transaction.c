@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/ended.h"
-#include "store/sqlite/fresh.h"
 #include "store/sqlite/minute.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/new_run.h"
+#include "store/sqlite/run_end.h"
+#include "store/sqlite/running_run.h"
 
 enum hl_err hl_transaction_begin(struct hl_driver *d)
 {
@@ -26,17 +26,17 @@ void hl_transaction_rollback(struct hl_driver *d)
         HL_LOG(ERROR, "store: a rollback failed");
     db->now = db->before;
     db->app_id = 0;
-    hl_fresh_forget(db);
-    hl_ended_forget(db);
+    hl_new_run_forget(db);
+    hl_run_end_forget(db);
     hl_minute_forget(db);
-    hl_running_forget(db);
+    hl_running_run_forget(db);
     db->base.is_broken = false;
 }
 
 enum hl_err hl_transaction_commit(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
-    enum hl_err err = hl_ended_write(db);
+    enum hl_err err = hl_run_end_write(db);
     if (!err)
         err = hl_minute_write(db);
     if (!err)

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 static enum hl_err change(
     struct hl_database *db, enum hl_sql how, int64_t number, const struct hl_queue_place *place)

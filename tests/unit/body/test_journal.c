@@ -52,7 +52,7 @@ TestSuite(journal, .init = begin, .fini = end, .timeout = 60);
 static struct hl_journal_look look(void)
 {
     struct hl_journal_look now;
-    hl_journal_look(j, &now);
+    hl_journal_observe(j, &now);
     return now;
 }
 
@@ -160,7 +160,7 @@ Test(journal, that_is_closed_without_an_end_waits_again)
 {
     struct hl_journal_look now;
     hl_journals_close(j);
-    hl_journal_look(tap.journal, &now);
+    hl_journal_observe(tap.journal, &now);
     cr_assert_eq(now.stage, HL_JOURNAL_ENDED);
     cr_assert_eq(now.state, HL_RUN_QUEUED);
     cr_assert(now.is_again);

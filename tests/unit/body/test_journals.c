@@ -58,7 +58,7 @@ static void tap_run(unsigned n, struct hl_journal_tap *tap)
 static enum hl_journal_stage stage_at(const struct hl_journal_tap *tap)
 {
     struct hl_journal_look now;
-    hl_journal_look(tap->journal, &now);
+    hl_journal_observe(tap->journal, &now);
     return now.stage;
 }
 

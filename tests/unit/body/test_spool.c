@@ -651,7 +651,7 @@ static void close_journal(void)
 static struct hl_journal_look look(void)
 {
     struct hl_journal_look now;
-    hl_journal_look(journal, &now);
+    hl_journal_observe(journal, &now);
     return now;
 }
 

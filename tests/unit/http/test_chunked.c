@@ -78,8 +78,8 @@ Test(chunked, reads_bodies_cut_anywhere)
         struct hl_str text = hl_str_from(cases[i].text);
         for (size_t step = 1; step <= text.n; step++) {
             struct reading r = read_in_steps(text, step, 1024);
-            cr_assert_eq(
-                r.event, HL_CHUNK_END, "%s by %zu: %s", text.p, step, hl_refusal(r.fault)->detail);
+            cr_assert_eq(r.event, HL_CHUNK_END, "%s by %zu: %s", text.p, step,
+                hl_refusal_make(r.fault)->detail);
             cr_assert_eq(r.n, strlen(cases[i].data), "%s by %zu", text.p, step);
             cr_assert_arr_eq(r.data, cases[i].data, r.n);
             cr_assert_str_eq(r.trailer, cases[i].trailer);

@@ -7,13 +7,13 @@
 
 static const struct hl_refusal *row(int cause)
 {
-    return hl_refusal((enum hl_refusal_cause)cause);
+    return hl_refusal_make((enum hl_refusal_cause)cause);
 }
 
 Test(refusal, without_a_cause_is_none)
 {
-    cr_assert_eq(hl_refusal(HL_REFUSAL_NONE)->status, 0);
-    cr_assert_null(hl_refusal(HL_REFUSAL_NONE)->detail);
+    cr_assert_eq(hl_refusal_make(HL_REFUSAL_NONE)->status, 0);
+    cr_assert_null(hl_refusal_make(HL_REFUSAL_NONE)->detail);
 }
 
 Test(refusal, of_each_cause_has_a_status_with_a_phrase_and_says_something)

@@ -68,8 +68,8 @@ void runs_begin(void)
         .metrics = &metrics,
         .rules = {.max_head = 4096,
             .max_trailer = 4096,
-            .no_head = hl_refusal(HL_REFUSAL_APP_NO_HEAD),
-            .head_too_large = hl_refusal(HL_REFUSAL_APP_HEAD_TOO_LARGE)}};
+            .no_head = hl_refusal_make(HL_REFUSAL_APP_NO_HEAD),
+            .head_too_large = hl_refusal_make(HL_REFUSAL_APP_HEAD_TOO_LARGE)}};
     cr_assert_eq(hl_runs_init(&runs, &reader), HL_OK);
 }
 

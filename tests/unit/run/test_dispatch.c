@@ -164,8 +164,8 @@ Test(dispatch, gives_credit_back_at_the_end_of_the_turn_for_what_has_ended_in_it
     claim(1);
     claim(2);
     for (uint8_t i = 1; i <= 2; i++) {
-        hl_ending_fail(
-            find(i), HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET, hl_refusal(HL_REFUSAL_APP_CLOSED));
+        hl_ending_fail(find(i), HL_RUN_FAILURE, HL_REASON_UPSTREAM_RESET,
+            hl_refusal_make(HL_REFUSAL_APP_CLOSED));
         free(HL_CONTAINER_OF(fake_store_take(HL_STORE_FINISH), struct hl_finish, m));
         cr_assert_eq(fake_store.count, 0);
     }

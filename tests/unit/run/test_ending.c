@@ -30,7 +30,7 @@ TestSuite(ending, .init = begin, .fini = runs_end, .timeout = 60);
 
 static void fail(enum hl_run_reason reason, enum hl_refusal_cause why)
 {
-    hl_ending_fail(run, HL_RUN_FAILURE, reason, hl_refusal(why));
+    hl_ending_fail(run, HL_RUN_FAILURE, reason, hl_refusal_make(why));
 }
 
 static uint64_t finished(enum hl_mode mode, enum hl_run_state state)

@@ -325,7 +325,7 @@ Test(run_stream, counts_in_the_share_until_its_end)
 static bool is_dropped(void)
 {
     struct hl_journal_look now;
-    hl_journal_look(run->stream->journal, &now);
+    hl_journal_observe(run->stream->journal, &now);
     return now.is_dropped;
 }
 
@@ -428,7 +428,7 @@ Test(run_stream, too_long_to_be_kept_goes_on_for_its_caller_alone)
     app_say(app, "9\r\ndata: a\n\n\r\n9\r\ndata: b\n\n\r\n");
     caller_await(caller, "data: b\nid: 2\n\n");
     struct hl_journal_look now;
-    hl_journal_look(run->stream->journal, &now);
+    hl_journal_observe(run->stream->journal, &now);
     cr_assert(now.is_dropped);
     app_say(app, "9\r\ndata: c\n\n\r\n");
     caller_await(caller, "data: c\nid: 3\n\n");

@@ -22,7 +22,7 @@
 #include "store/message.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/run.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 enum { TRIALS = 40, BATCHES = 40, OPS = 40, NEAR = 24, FILE_SIZE = 300 * 1024 };
 
@@ -446,7 +446,7 @@ static void run_batch(enum fault fault)
         else
             agree("nothing is refused without need", err, HL_ERR_FULL);
     }
-    hl_batch_push(&t.batch);
+    hl_batch_send_pushes(&t.batch);
     compare_claims();
     keep_held();
     t.d->vt->settle(t.d, pick(4) == 0);

@@ -32,13 +32,13 @@ TestSuite(damage, .init = setup, .fini = teardown, .timeout = 60);
 /* Every path of the store: a run is accepted, claimed, finished, its webhook delivered. */
 static void goes_on(void)
 {
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_failing), 0);
     struct hl_leased *l = lease_one(&f, "https://other.example/hook");
     cr_assert_eq(say_outcome(&f, l, 1, HL_ATTEMPT_OK), HL_OK);
     hl_leased_free(l);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 0);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->queued_runs), 0);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->pending_deliveries), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_failing), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->queued_runs), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->pending_deliveries), 0);
 }
 
 static struct hl_claimed *claim(void)

@@ -85,7 +85,7 @@ STORE_TEST(i9_no_attempt_beyond_the_last)
     cr_assert_eq(say_outcome(f, l, 3, HL_ATTEMPT_RETRY), HL_OK, "the last one's retry is its end");
     cr_assert_eq(say_attempt(f, l, 4), HL_ERR_STALE);
     cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_dead, 1);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->dead_letters), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->dead_letters), 1);
     hl_leased_free(l);
 }
 
@@ -204,7 +204,7 @@ STORE_TEST(one_delivery_is_not_held_up_by_ten_thousand_for_another_host, .timeou
     }
     finish_with_webhook(f, "https://one.example/");
     cr_assert_eq(
-        hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), (uint64_t)MANY + 1);
+        hl_counter_get(&hl_store_get_gauges(f->store)->pending_deliveries), (uint64_t)MANY + 1);
 
     give_lease_credit(f, 4);
     struct hl_leased *a = party_wait(&f->sender, HL_STORE_LEASED);
@@ -256,7 +256,7 @@ STORE_TEST(all_dead_ones_of_a_project_are_redelivered_once)
     cr_assert_eq(count, DEAD);
     cr_assert_eq(redeliver(f, NULL, "p", &count), HL_OK);
     cr_assert_eq(count, 0);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->pending_deliveries), DEAD);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->pending_deliveries), DEAD);
 }
 
 /* The outcome of attempt 1, which asks to give its place away; whether it did. */

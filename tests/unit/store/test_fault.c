@@ -54,7 +54,7 @@ Test(fault, i15_full_volume_refuses_accepts_and_keeps_finishes)
     cr_assert_eq(record_run(&f, (struct run_spec){.url = "https://e.org/"}, &running), HL_OK);
     fault_vfs_fail_writes(SQLITE_FULL);
     cr_assert_eq(accept_run(&f, keyed, &refused), HL_ERR_FULL);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_full), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_full), 1);
     struct hl_finish *finish = make_finish(&running, 1, "answer");
     finish->m.reply_to = &f.worker.box;
     cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
@@ -67,7 +67,7 @@ Test(fault, i15_full_volume_refuses_accepts_and_keeps_finishes)
     cr_assert_eq(finish->m.rc, HL_OK);
     cr_assert_eq(state_of(&f, &running), HL_RUN_SUCCESS);
     hl_finish_free(finish);
-    while (hl_counter_get(&hl_store_gauges(f.store)->is_full))
+    while (hl_counter_get(&hl_store_get_gauges(f.store)->is_full))
         ;
     cr_assert(!is_there(&refused));
     cr_assert_eq(accept_run(&f, keyed, NULL), HL_OK, "no trace was left of the refused one");
@@ -111,7 +111,7 @@ Test(fault, i18_finish_that_waited_for_space_is_kept_on_close_when_there_is_some
 
 static void await_failing(uint64_t is_failing)
 {
-    while (hl_counter_get(&hl_store_gauges(f.store)->is_failing) != is_failing)
+    while (hl_counter_get(&hl_store_get_gauges(f.store)->is_failing) != is_failing)
         sched_yield();
 }
 
@@ -122,7 +122,7 @@ static void post_or_fail(struct hl_store_msg *m, uint32_t type, struct hl_msg **
     cr_assert_eq(hl_store_post(f.store, m), HL_OK);
     do
         *reply = party_look(&f.worker, type);
-    while (!*reply && !hl_counter_get(&hl_store_gauges(f.store)->is_failing));
+    while (!*reply && !hl_counter_get(&hl_store_get_gauges(f.store)->is_failing));
 }
 
 Test(fault, failed_fsync_is_never_tried_again_and_the_database_is_opened_anew)
@@ -133,7 +133,7 @@ Test(fault, failed_fsync_is_never_tried_again_and_the_database_is_opened_anew)
     fault_vfs_fail_syncs(SQLITE_IOERR_FSYNC);
     enum hl_err rc = accept_run(&f, (struct run_spec){0}, &lost);
     cr_assert(rc == HL_ERR_IO || rc == HL_ERR_UNAVAILABLE, "%d: a checkpoint may be the first", rc);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_failing), 1);
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_ERR_UNAVAILABLE);
     cr_assert_eq(cancel_run(&f, &acked), HL_ERR_UNAVAILABLE, "who can ask again does not wait");
     struct hl_finish *finish = make_finish(&running, 1, "answer");
@@ -189,7 +189,7 @@ Test(fault, store_that_was_put_elsewhere_is_not_opened_anew)
     close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     fault_vfs_fail_syncs(0);
     usleep(500000);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_failing), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_failing), 1);
     cr_assert_eq(rename(away, path), 0);
     await_failing(0);
     cr_assert_eq(state_of(&f, &acked), HL_RUN_QUEUED);
@@ -261,7 +261,7 @@ Test(fault, requests_beyond_the_bound_are_refused_at_once)
     }
     cr_assert_eq(ask(&f, &f.worker, &accepts[MOST]->m), HL_OK);
     hl_accept_free(accepts[MOST]);
-    cr_assert_lt(hl_counter_get(&hl_store_gauges(f.store)->commits), 30, "256 share a commit");
+    cr_assert_lt(hl_counter_get(&hl_store_get_gauges(f.store)->commits), 30, "256 share a commit");
 }
 
 /* --- a volume that is really full ------------------------------------------------------------ */

@@ -217,8 +217,8 @@ Test(memory, takes_64_mib_where_no_size_is_set)
     cr_assert_gt(f.config.store_max_bytes.percent, 0, "a share of a volume");
     cr_assert_eq(hl_store_memory_max(&f.config), 64 * MIB);
     fixture_open(&f);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->max_bytes), 64 * MIB);
-    cr_assert_lt(hl_counter_get(&hl_store_gauges(f.store)->bytes), MIB, "nothing is there");
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->max_bytes), 64 * MIB);
+    cr_assert_lt(hl_counter_get(&hl_store_get_gauges(f.store)->bytes), MIB, "nothing is there");
     fixture_fini(&f);
 }
 
@@ -239,7 +239,7 @@ Test(memory, ends_that_find_no_room_wait_until_deliveries_have_ended, .timeout =
         cr_assert_eq(hl_store_post(f.store, &finish->m), HL_OK);
     }
     settle(&f);
-    const struct hl_store_gauges *gauges = hl_store_gauges(f.store);
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(f.store);
     cr_assert_eq(hl_counter_get(&gauges->is_full), 1);
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_ERR_FULL);
     for (struct hl_finish *finish; (finish = party_look(&f.worker, HL_STORE_FINISH)); ended++)

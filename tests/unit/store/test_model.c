@@ -430,7 +430,7 @@ static void compare_all(void)
 
 static void compare_gauges(void)
 {
-    const struct hl_store_gauges *g = hl_store_gauges(t.f.store);
+    const struct hl_store_gauges *g = hl_store_get_gauges(t.f.store);
     uint64_t leased = model_deliveries(&t.m, MODEL_LEASED);
     agree("queued runs", (long long)hl_counter_get(&g->queued_runs), (long long)model_queued(&t.m));
     agree("leased deliveries", (long long)hl_counter_get(&g->leased_deliveries), (long long)leased);

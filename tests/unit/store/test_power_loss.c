@@ -397,7 +397,7 @@ static void check_bodies(const char *when)
 /* It goes on from there: what waits is claimed and can be read, and more is accepted. */
 static void check_goes_on(const char *when)
 {
-    uint32_t queued = (uint32_t)hl_counter_get(&hl_store_gauges(image.store)->queued_runs);
+    uint32_t queued = (uint32_t)hl_counter_get(&hl_store_get_gauges(image.store)->queued_runs);
     cr_assert_eq(accept_run(&image, (struct run_spec){.body = "more"}, NULL), HL_OK, "%s", when);
     give_credit(&image, &image.worker, queued + 1, false);
     for (uint32_t i = 0; i <= queued; i++) {

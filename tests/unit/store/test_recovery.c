@@ -85,7 +85,7 @@ RECOVERY_TEST(queued_run_waits_for_the_next_process)
     cr_assert_eq(accept_run(&f, (struct run_spec){.head = HEAD, .body = "ping"}, &id), HL_OK);
     begin_again();
     if (f.config.store == HL_STORE_SQLITE) /* there it is of all replicas, some seconds old */
-        cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->queued_runs), 1);
+        cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->queued_runs), 1);
     struct hl_claimed *c = claim_one();
     cr_assert(hl_id_eq(&c->run_id, &id));
     cr_assert(hl_str_eq(c->head, HL_STR(HEAD)));

@@ -100,8 +100,8 @@ STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 60)
     hl_get_run_fini(g);
     free(g);
     if (f->config.store != HL_STORE_POSTGRES)
-        cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->waiting_runs), 1);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->queued_runs), 0);
+        cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->waiting_runs), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 0);
 }
 
 STORE_TEST(cancelled_between_two_attempts_it_ends, .timeout = 60)
@@ -118,7 +118,7 @@ STORE_TEST(cancelled_between_two_attempts_it_ends, .timeout = 60)
     struct hl_claimed *c = claim_one(f);
     cr_assert(hl_id_eq(&c->run_id, &other));
     hl_claimed_free(c);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->waiting_runs), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->waiting_runs), 0);
 }
 
 STORE_TEST(stale_claim_is_not_tried_again)

@@ -73,7 +73,7 @@ STORE_TEST(oldest_run_is_claimed_first)
         cr_assert(hl_id_eq(&c->run_id, &ids[i]));
         hl_claimed_free(c);
     }
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->queued_runs), 0);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 0);
 }
 
 /* The table is empty in between: ids of tickets must not begin again. */
@@ -126,7 +126,7 @@ STORE_TEST(i3_one_key_makes_one_run)
     cr_assert(hl_id_eq(&first, &again), "the earlier run's id");
     spec.fingerprint = 2;
     cr_assert_eq(accept_run(f, spec, NULL), HL_ERR_CONFLICT);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->queued_runs), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 1);
 }
 
 STORE_TEST(i3_key_belongs_to_subject_and_app)
@@ -212,7 +212,7 @@ STORE_TEST(many_submitters_share_commits)
 {
     enum { CALLERS = 256 };
     static struct caller callers[CALLERS];
-    uint64_t before = hl_counter_get(&hl_store_gauges(f->store)->commits);
+    uint64_t before = hl_counter_get(&hl_store_get_gauges(f->store)->commits);
     for (int round = 0; round < 4; round++) {
         call_at_once(f, callers, CALLERS, NULL);
         for (int i = 0; i < CALLERS; i++) {
@@ -220,8 +220,8 @@ STORE_TEST(many_submitters_share_commits)
             hl_accept_free(callers[i].accept);
         }
     }
-    cr_assert_lt(hl_counter_get(&hl_store_gauges(f->store)->commits) - before, 4 * CALLERS);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->queued_runs), 4 * CALLERS);
+    cr_assert_lt(hl_counter_get(&hl_store_get_gauges(f->store)->commits) - before, 4 * CALLERS);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 4 * CALLERS);
 }
 
 /* --- cancel --------------------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ STORE_TEST(one_bad_operation_does_not_fail_its_batch)
         cr_assert_eq(accepts[i]->m.rc, expected[i], "%zu: %d", i, accepts[i]->m.rc);
     }
     cr_assert(hl_id_eq(&accepts[3]->run_id, &accepts[2]->run_id));
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->queued_runs), 3);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 3);
     for (size_t i = 0; i < HL_ARRAY_LEN(specs); i++)
         hl_accept_free(accepts[i]);
 }
@@ -591,15 +591,15 @@ static void run_until_full(enum hl_store_kind kind)
     cr_assert_eq(rc, HL_ERR_FULL);
     struct hl_get_run g;
     cr_assert_eq(get_run(&f, &id, &g), HL_ERR_NOT_FOUND, "no trace");
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f.store)->is_full), 1);
-    uint64_t queued = hl_counter_get(&hl_store_gauges(f.store)->queued_runs);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->is_full), 1);
+    uint64_t queued = hl_counter_get(&hl_store_get_gauges(f.store)->queued_runs);
     give_credit(&f, &f.worker, (uint32_t)queued, false);
     while (queued-- > 0) {
         struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
         cr_assert_eq(finish_run(&f, &c->run_id, 1, NULL), HL_OK, "finishes go on");
         hl_claimed_free(c);
     }
-    while (hl_counter_get(&hl_store_gauges(f.store)->is_full))
+    while (hl_counter_get(&hl_store_get_gauges(f.store)->is_full))
         ;
     cr_assert_eq(accept_run(&f, (struct run_spec){.body = large}, NULL), HL_OK);
     fixture_fini(&f);

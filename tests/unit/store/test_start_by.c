@@ -63,7 +63,7 @@ STORE_TEST(run_that_is_not_started_in_time_ends_as_expired_with_its_webhook, .ti
     cr_assert(hl_id_eq(&c->run_id, &other));
     cr_assert_eq(c->terms.timeout_ms, LATER_MS / 2);
     hl_claimed_free(c);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->expired_runs), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->expired_runs), 1);
 }
 
 STORE_TEST(run_that_has_started_in_time_does_not_expire, .timeout = 60)

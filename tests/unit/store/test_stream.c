@@ -195,7 +195,7 @@ static void oldest_go_for_new_ones(struct fixture *f)
     await_dropped(f, &ids[0]);
     cr_assert_eq(where_is(f, &ids[1]), HL_BODY_INLINE);
     cr_assert_eq(where_is(f, &ids[2]), HL_BODY_INLINE);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->max_stream_bytes), 100);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->max_stream_bytes), 100);
 }
 
 Test(sqlite, oldest_kept_streams_go_when_all_are_more_than_their_share, .timeout = 60)

@@ -43,7 +43,7 @@ static void tend(struct fixture *f, int64_t ahead_ms)
     struct hl_pg_settings settings;
     struct hl_id me = {{1}};
     open_session(f, &session, &settings);
-    cr_assert_eq(hl_pg_upkeep(&session, &me, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(hl_pg_upkeep_run(&session, &me, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
     hl_pg_session_close(&session);
 }
 

@@ -40,7 +40,7 @@ STORE_TEST(all_that_wait_for_a_run_are_told_of_its_end_and_nobody_else_is)
     post_watch(f, HL_STORE_WATCH, &other, 3);
     settle(f);
     cr_assert_null(party_look(&f->asker, HL_STORE_WATCH));
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->waiters), 3);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->waiters), 3);
 
     cr_assert_eq(finish_run(f, &run, 1, "pong"), HL_OK);
     cr_assert_eq(take_watch(f), HL_OK);

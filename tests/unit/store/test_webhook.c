@@ -227,7 +227,7 @@ STORE_TEST(last_attempt_is_not_put_off)
     }
     l->n = 3;
     put_off(f, l, hl_clock_wall_ms() + 3600000);
-    cr_assert_eq(hl_counter_get(&hl_store_gauges(f->store)->dead_letters), 1);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->dead_letters), 1);
     hl_leased_free(l);
 }
 
@@ -451,7 +451,7 @@ static int64_t gauged_since(struct fixture *f, int64_t from_ms)
     int64_t since_ms = 0;
     for (int i = 0; i < 20000 && since_ms < from_ms; i++) {
         usleep(1000);
-        since_ms = (int64_t)hl_counter_get(&hl_store_gauges(f->store)->oldest_delivery_ms);
+        since_ms = (int64_t)hl_counter_get(&hl_store_get_gauges(f->store)->oldest_delivery_ms);
     }
     return since_ms;
 }

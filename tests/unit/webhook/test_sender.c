@@ -674,7 +674,7 @@ Test(sender, counts_verdicts)
     deliver(2, "/status/500", "");
     deliver(3, "/then/404", "");
     wait_for_outcomes(4);
-    const struct hl_sender_gauges *g = hl_sender_gauges(sender);
+    const struct hl_sender_gauges *g = hl_sender_get_gauges(sender);
     cr_assert_eq(hl_counter_get(&g->attempts_ok), 2);
     cr_assert_eq(hl_counter_get(&g->attempts_dead), 1);
     cr_assert_eq(hl_counter_get(&g->attempts_retry), 1);
@@ -790,12 +790,12 @@ Test(sender, says_how_a_destination_stands_with_each_outcome)
         cr_assert_leq(o->failing_since_ms, o->started_ms);
     }
     cr_assert_eq(failing, 1, "the last one that ended");
-    cr_assert_eq(hl_counter_get(&hl_sender_gauges(sender)->failing), 1);
+    cr_assert_eq(hl_counter_get(&hl_sender_get_gauges(sender)->failing), 1);
     deliver_once(at++, "http://127.0.0.1:%u/slow", 0);
     wait_for_outcomes(at);
     cr_assert_neq(find(at - 1, 1)->health, HL_LANE_FAILING);
     cr_assert_eq(find(at - 1, 1)->failing_since_ms, 0);
-    cr_assert_eq(hl_counter_get(&hl_sender_gauges(sender)->failing), 0);
+    cr_assert_eq(hl_counter_get(&hl_sender_get_gauges(sender)->failing), 0);
 }
 
 Test(sender, goes_by_what_the_store_knows_of_a_destination)
@@ -861,7 +861,7 @@ Test(sender, finds_at_the_first_attempt_that_a_destination_has_failed_before)
     give(l);
     wait_for_outcomes(2);
     pthread_mutex_lock(&store.lock);
-    WAIT_UNTIL(hl_counter_get(&hl_sender_gauges(sender)->failing) == 1);
+    WAIT_UNTIL(hl_counter_get(&hl_sender_get_gauges(sender)->failing) == 1);
     pthread_mutex_unlock(&store.lock);
     cr_assert_eq(store.questions, 1);
 }

@@ -1,4 +1,4 @@
-/* test_barred.c - queued runs of an account that has as many inside the app as it may: they wait, and others
+/* test_quota_blocked.c - queued runs of an account that has as many inside the app as it may: they wait, and others
  * pass. */
 #include <criterion/criterion.h>
 #include <string.h>

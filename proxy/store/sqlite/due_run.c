@@ -1,11 +1,11 @@
-/* due.c - see due.h. A run that is due stands in the queue where it stood. */
-#include "store/sqlite/due.h"
+/* due_run.c - see due_run.h. A run that is due stands in the queue where it stood. */
+#include "store/sqlite/due_run.h"
 
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/run.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 
@@ -45,7 +45,8 @@ static enum hl_err call_back(struct hl_database *db, const struct due *due)
     return hl_turn_put(db, run.number, &run.place);
 }
 
-enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+enum hl_err hl_due_ring_run_expire(
+    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     struct due due = {.due_ms = INT64_MAX};
@@ -75,7 +76,8 @@ static enum hl_err next_due(struct hl_database *db, int64_t *due_ms)
     return HL_OK;
 }
 
-enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+enum hl_err hl_due_ring_run_recall(
+    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;

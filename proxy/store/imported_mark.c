@@ -1,5 +1,6 @@
-/* moved.c - see moved.h. The first line of the file is the id of the move, what follows is for people. */
-#include "store/moved.h"
+/* imported_mark.c - see imported_mark.h. The first line of the file is the id of the move, what follows is for
+ * people. */
+#include "store/imported_mark.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/str.h"
 #include "store/path.h"
 
-enum hl_err hl_moved_read(const char *data_dir, struct hl_id *id)
+enum hl_err hl_imported_mark_read(const char *data_dir, struct hl_id *id)
 {
     char path[HL_PATH_MAX], text[1024];
     size_t n;
@@ -22,7 +23,7 @@ enum hl_err hl_moved_read(const char *data_dir, struct hl_id *id)
                                                                                  : HL_ERR_INVALID;
 }
 
-enum hl_err hl_moved_write(const char *data_dir, const struct hl_id *id, const char *where)
+enum hl_err hl_imported_mark_write(const char *data_dir, const struct hl_id *id, const char *where)
 {
     char path[HL_PATH_MAX], name[HL_ID_TEXT], text[1024];
     hl_id_format(id, name);
@@ -31,7 +32,7 @@ enum hl_err hl_moved_write(const char *data_dir, const struct hl_id *id, const c
     return err ? err : hl_path_write(path, text, (size_t)n);
 }
 
-enum hl_err hl_moved_check(const char *data_dir, char *why, size_t why_len)
+enum hl_err hl_imported_mark_check(const char *data_dir, char *why, size_t why_len)
 {
     char path[HL_PATH_MAX];
     struct stat st;

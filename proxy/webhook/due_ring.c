@@ -1,18 +1,19 @@
-/* due.c - a ring of lists by tenths of a second. `tick` walks after the clock; a slot is emptied
+/* due_ring.c - a ring of lists by tenths of a second. `tick` walks after the clock; a slot is emptied
  * when the walk has reached it, so a slot never mixes two rounds: no wait is longer than the ring.
  */
-#include "webhook/due.h"
+#include "webhook/due_ring.h"
 
 #include "base/assert.h"
 
-void hl_due_init(struct hl_due *due, uint64_t now_ms)
+void hl_due_ring_init(struct hl_due_ring *due, uint64_t now_ms)
 {
     due->tick = now_ms / HL_DUE_TICK_MS;
     for (size_t i = 0; i < HL_DUE_SLOTS; i++)
         hl_list_init(&due->slots[i]);
 }
 
-void hl_due_add(struct hl_due *due, struct hl_list *node, uint64_t now_ms, uint64_t wait_ms)
+void hl_due_ring_add(
+    struct hl_due_ring *due, struct hl_list *node, uint64_t now_ms, uint64_t wait_ms)
 {
     HL_ASSERT(wait_ms <= HL_DUE_MAX_MS);
     uint64_t tick = (now_ms + wait_ms + HL_DUE_TICK_MS - 1) / HL_DUE_TICK_MS;
@@ -23,7 +24,7 @@ void hl_due_add(struct hl_due *due, struct hl_list *node, uint64_t now_ms, uint6
     hl_list_push_back(&due->slots[tick % HL_DUE_SLOTS], node);
 }
 
-struct hl_list *hl_due_take(struct hl_due *due, uint64_t now_ms)
+struct hl_list *hl_due_ring_take(struct hl_due_ring *due, uint64_t now_ms)
 {
     uint64_t now = now_ms / HL_DUE_TICK_MS;
     for (size_t seen = 0; seen <= HL_DUE_SLOTS; seen++) {
@@ -36,7 +37,7 @@ struct hl_list *hl_due_take(struct hl_due *due, uint64_t now_ms)
     return NULL;
 }
 
-struct hl_list *hl_due_take_any(struct hl_due *due)
+struct hl_list *hl_due_ring_take_any(struct hl_due_ring *due)
 {
     for (size_t i = 0; i < HL_DUE_SLOTS; i++)
         if (!hl_list_is_empty(&due->slots[i]))
@@ -44,7 +45,7 @@ struct hl_list *hl_due_take_any(struct hl_due *due)
     return NULL;
 }
 
-uint64_t hl_due_wait_ms(const struct hl_due *due, uint64_t now_ms)
+uint64_t hl_due_ring_wait_ms(const struct hl_due_ring *due, uint64_t now_ms)
 {
     for (uint64_t tick = due->tick; tick < due->tick + HL_DUE_SLOTS; tick++) {
         if (hl_list_is_empty(&due->slots[tick % HL_DUE_SLOTS]))

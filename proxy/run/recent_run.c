@@ -1,9 +1,9 @@
-/* recent.c - the synchronous runs that a worker has seen lately.
+/* recent_run.c - the synchronous runs that a worker has seen lately.
  * Owns: their entries. Thread: the worker's.
  * Promise: no allocation once as many entries are there as are kept; a run that goes on has its
  * entry until it ends.
  * Not here: runs that the store knows (store/), how both become one list (api/). */
-#include "run/recent.h"
+#include "run/recent_run.h"
 
 #include <stdlib.h>
 #include <string.h>

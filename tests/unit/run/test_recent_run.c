@@ -1,6 +1,6 @@
-/* test_recent.c - the synchronous runs that a worker remembers: which, what of them, and what is
+/* test_recent_run.c - the synchronous runs that a worker remembers: which, what of them, and what is
  * answered about them. */
-#include "run/recent.h"
+#include "run/recent_run.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -107,7 +107,7 @@ static const struct hl_recent_run *row(unsigned n)
 
 /* ---- what is remembered ---- */
 
-Test(recent, knows_a_run_from_its_beginning)
+Test(recent_run, knows_a_run_from_its_beginning)
 {
     call();
     const struct hl_recent_run *r = row(1);
@@ -124,7 +124,7 @@ Test(recent, knows_a_run_from_its_beginning)
     cr_assert(hl_str_eq(hl_recent_subject(r), HL_STR("ann")));
 }
 
-Test(recent, knows_how_a_run_ended)
+Test(recent_run, knows_how_a_run_ended)
 {
     struct hl_run *run = call();
     run->response.status = 500;
@@ -137,7 +137,7 @@ Test(recent, knows_how_a_run_ended)
     cr_assert_eq(r->finished_ms, 1250);
 }
 
-Test(recent, sees_what_a_run_that_goes_on_has_been_answered)
+Test(recent_run, sees_what_a_run_that_goes_on_has_been_answered)
 {
     struct hl_run *run = call();
     cr_assert_eq(row(1)->mode, HL_RECENT_SYNC);
@@ -149,13 +149,13 @@ Test(recent, sees_what_a_run_that_goes_on_has_been_answered)
     cr_assert_eq(row(1)->mode, HL_RECENT_WEBSOCKET);
 }
 
-Test(recent, keeps_no_query)
+Test(recent_run, keeps_no_query)
 {
     call_numbered(1, "a", "/run?token=secret");
     cr_assert(hl_str_eq(hl_recent_path(row(1)), HL_STR("/run")));
 }
 
-Test(recent, cuts_a_path_that_is_too_long)
+Test(recent_run, cuts_a_path_that_is_too_long)
 {
     char path[2 * HL_RECENT_TEXT];
     memset(path, 'x', sizeof(path) - 1);
@@ -166,7 +166,7 @@ Test(recent, cuts_a_path_that_is_too_long)
     cr_assert_eq(r->project_n + r->app_n + r->path_n, HL_RECENT_TEXT);
 }
 
-Test(recent, forgets_the_one_that_ended_first_when_there_are_enough)
+Test(recent_run, forgets_the_one_that_ended_first_when_there_are_enough)
 {
     struct hl_run *first = call(), *second = call();
     call();
@@ -178,7 +178,7 @@ Test(recent, forgets_the_one_that_ended_first_when_there_are_enough)
     cr_assert_eq(total, HL_RECENT_MAX, "its place was taken");
 }
 
-Test(recent, never_forgets_one_that_goes_on)
+Test(recent_run, never_forgets_one_that_goes_on)
 {
     call();
     total = HL_RECENT_MAX;
@@ -187,7 +187,7 @@ Test(recent, never_forgets_one_that_goes_on)
     cr_assert_eq(total, HL_RECENT_MAX + 1);
 }
 
-Test(recent, leaves_a_run_to_the_store_when_that_lists_it)
+Test(recent_run, leaves_a_run_to_the_store_when_that_lists_it)
 {
     struct hl_run *run = call();
     hl_recent_forget(run);
@@ -199,7 +199,7 @@ Test(recent, leaves_a_run_to_the_store_when_that_lists_it)
 
 /* ---- lists ---- */
 
-Test(recent, lists_the_newest_first_and_says_that_there_are_more)
+Test(recent_run, lists_the_newest_first_and_says_that_there_are_more)
 {
     for (int i = 0; i < 4; i++)
         finish(call());
@@ -208,7 +208,7 @@ Test(recent, lists_the_newest_first_and_says_that_there_are_more)
     cr_assert_str_eq(listed(3), "4 3 2 and more");
 }
 
-Test(recent, goes_on_below_an_id)
+Test(recent_run, goes_on_below_an_id)
 {
     for (int i = 0; i < 4; i++)
         finish(call());
@@ -218,7 +218,7 @@ Test(recent, goes_on_below_an_id)
     cr_assert_str_eq(listed(10), "");
 }
 
-Test(recent, lists_by_state)
+Test(recent_run, lists_by_state)
 {
     finish(call());
     call();
@@ -230,7 +230,7 @@ Test(recent, lists_by_state)
     cr_assert_str_eq(listed(10), "2 1");
 }
 
-Test(recent, lists_by_time_from_the_first_moment_on_and_before_the_last)
+Test(recent_run, lists_by_time_from_the_first_moment_on_and_before_the_last)
 {
     for (int i = 0; i < 4; i++)
         call();
@@ -240,7 +240,7 @@ Test(recent, lists_by_time_from_the_first_moment_on_and_before_the_last)
     cr_assert_str_eq(listed(10), "3 2");
 }
 
-Test(recent, lists_by_project_and_app)
+Test(recent_run, lists_by_project_and_app)
 {
     call_numbered(1, "a", "/");
     call_numbered(2, "b", "/");
@@ -250,7 +250,7 @@ Test(recent, lists_by_project_and_app)
     cr_assert_str_eq(listed(10), "");
 }
 
-Test(recent, lists_by_id_although_the_clock_was_set_back)
+Test(recent_run, lists_by_id_although_the_clock_was_set_back)
 {
     static const unsigned order[] = {5, 6, 2, 3, 7};
     for (size_t i = 0; i < HL_ARRAY_LEN(order); i++)
@@ -263,7 +263,7 @@ Test(recent, lists_by_id_although_the_clock_was_set_back)
 
 /* ---- one run ---- */
 
-Test(recent, does_not_find_what_is_another_projects)
+Test(recent_run, does_not_find_what_is_another_projects)
 {
     call();
     ask_for(1);
@@ -274,7 +274,7 @@ Test(recent, does_not_find_what_is_another_projects)
     cr_assert_eq(question.rc, HL_ERR_NOT_FOUND);
 }
 
-Test(recent, says_which_run_a_cancel_is_about)
+Test(recent_run, says_which_run_a_cancel_is_about)
 {
     struct hl_run *run = call();
     call();

@@ -1,11 +1,11 @@
-/* recent.h - the synchronous runs that a worker has seen lately, from memory: what the run list says
+/* recent_run.h - the synchronous runs that a worker has seen lately, from memory: what the run list says
  * of calls that cost the disk nothing (contract 4).
  *
  * An entry is made when a call begins and says what became of it when it ends. All workers together
  * keep HL_RECENT_MAX: beyond that a new one takes the place of the worker's own oldest that has
  * ended. Runs that are still going on are never forgotten, so that each can be cancelled. */
-#ifndef HL_RUN_RECENT_H
-#define HL_RUN_RECENT_H
+#ifndef HL_RUN_RECENT_RUN_H
+#define HL_RUN_RECENT_RUN_H
 
 #include <stdatomic.h>
 

@@ -1,14 +1,14 @@
-/* held.c - requests that wait for space on the volume, or for a store that has failed. */
-#include "store/held.h"
+/* held_request.c - requests that wait for space on the volume, or for a store that has failed. */
+#include "store/held_request.h"
 
 #include "store/message.h"
 
-void hl_held_init(struct hl_held *h)
+void hl_held_requests_init(struct hl_held_requests *h)
 {
-    *h = (struct hl_held){.least = SIZE_MAX, .retry_us = UINT64_MAX};
+    *h = (struct hl_held_requests){.least = SIZE_MAX, .retry_us = UINT64_MAX};
 }
 
-void hl_held_add(struct hl_held *h, struct hl_store_msg *m, size_t weight)
+void hl_held_requests_add(struct hl_held_requests *h, struct hl_store_msg *m, size_t weight)
 {
     m->msg.next = NULL;
     if (h->last)
@@ -20,7 +20,8 @@ void hl_held_add(struct hl_held *h, struct hl_store_msg *m, size_t weight)
         h->least = weight;
 }
 
-bool hl_held_blocks(const struct hl_held *h, const struct hl_store_msg *m, size_t weight)
+bool hl_held_requests_blocks(
+    const struct hl_held_requests *h, const struct hl_store_msg *m, size_t weight)
 {
     if (h->first && weight >= h->least)
         return true;
@@ -30,7 +31,8 @@ bool hl_held_blocks(const struct hl_held *h, const struct hl_store_msg *m, size_
     return held;
 }
 
-void hl_held_release(struct hl_held *h, struct hl_msg **first, struct hl_msg **last)
+void hl_held_requests_release(
+    struct hl_held_requests *h, struct hl_msg **first, struct hl_msg **last)
 {
     if (!h->first)
         return;
@@ -38,5 +40,5 @@ void hl_held_release(struct hl_held *h, struct hl_msg **first, struct hl_msg **l
     *first = h->first;
     if (!*last)
         *last = h->last;
-    hl_held_init(h);
+    hl_held_requests_init(h);
 }

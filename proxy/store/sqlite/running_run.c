@@ -1,13 +1,13 @@
-/* running.c - what is known of the runs that have begun, so that their end needs no look at their
+/* running_run.c - what is known of the runs that have begun, so that their end needs no look at their
  * rows. The store's thread. The rows are the truth: what is not remembered is read, and a rollback
  * forgets everything. */
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 #include <stdlib.h>
 
 #include "store/sqlite/database.h"
 
-void hl_running_add(
+void hl_running_run_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     if (hl_id_map_reserve(&db->running, 1) != HL_OK)
@@ -16,11 +16,11 @@ void hl_running_add(
     if (!copy)
         return;
     *copy = *run;
-    hl_running_drop(db, run_id);
+    hl_running_run_drop(db, run_id);
     hl_id_map_put(&db->running, run_id, copy);
 }
 
-bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
+bool hl_running_run_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
     struct hl_stored_run *run)
 {
     const struct hl_stored_run *known = hl_id_map_find(&db->running, run_id);
@@ -30,12 +30,12 @@ bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, u
     return true;
 }
 
-void hl_running_drop(struct hl_database *db, const struct hl_id *run_id)
+void hl_running_run_drop(struct hl_database *db, const struct hl_id *run_id)
 {
     free(hl_id_map_remove(&db->running, run_id));
 }
 
-void hl_running_forget(struct hl_database *db)
+void hl_running_run_forget(struct hl_database *db)
 {
     for (size_t i = 0; i < db->running.cap && db->running.n > 0; i++) {
         if (!db->running.entries[i].value)

@@ -1,5 +1,5 @@
-/* barred.c - see barred.h. */
-#include "store/barred.h"
+/* quota_blocked.c - see quota_blocked.h. */
+#include "store/quota_blocked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,18 +7,18 @@
 #include "base/str.h"
 #include "store/key.h"
 
-void hl_barred_fini(struct hl_barred *b)
+void hl_quota_blocked_fini(struct hl_quota_blocked *b)
 {
     free(b->subjects);
 }
 
-void hl_barred_forget(struct hl_barred *b)
+void hl_quota_blocked_forget(struct hl_quota_blocked *b)
 {
     b->n = 0;
     memset(b->queued, 0, sizeof(b->queued));
 }
 
-bool hl_barred_has(const struct hl_barred *b, uint64_t subject)
+bool hl_quota_blocked_has(const struct hl_quota_blocked *b, uint64_t subject)
 {
     for (size_t i = 0; i < b->n; i++)
         if (b->subjects[i] == subject)
@@ -26,7 +26,7 @@ bool hl_barred_has(const struct hl_barred *b, uint64_t subject)
     return false;
 }
 
-uint64_t hl_barred_subject(struct hl_quota *quota, const struct hl_key *key)
+uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *key)
 {
     char text[HL_ID_TEXT];
     if (!quota->has_subject) {
@@ -37,16 +37,16 @@ uint64_t hl_barred_subject(struct hl_quota *quota, const struct hl_key *key)
     return quota->subject;
 }
 
-struct hl_quota *hl_barred_find(
+struct hl_quota *hl_quota_blocked_find(
     struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject)
 {
-    struct hl_quota *quota = hl_barred_first(quotas);
-    while (quota && hl_barred_subject(quota, key) != subject)
+    struct hl_quota *quota = hl_quota_blocked_first(quotas);
+    while (quota && hl_quota_blocked_subject(quota, key) != subject)
         quota = quota->next;
     return quota;
 }
 
-static enum hl_err add(struct hl_barred *b, uint64_t subject)
+static enum hl_err add(struct hl_quota_blocked *b, uint64_t subject)
 {
     if (b->n == b->cap) {
         size_t cap = b->cap ? 2 * b->cap : 16;
@@ -60,10 +60,10 @@ static enum hl_err add(struct hl_barred *b, uint64_t subject)
     return HL_ERR_BUSY;
 }
 
-enum hl_err hl_barred_ask(
-    struct hl_barred *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place)
+enum hl_err hl_quota_blocked_ask(
+    struct hl_quota_blocked *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place)
 {
-    *place = hl_barred_find(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
+    *place = hl_quota_blocked_find(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
     if (!*place || hl_quota_enter_or_wait(*place, b->bell))
         return HL_OK;
     *place = NULL;

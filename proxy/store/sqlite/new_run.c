@@ -1,9 +1,9 @@
-/* fresh.c - runs that were accepted or recorded in this transaction. Their rows are written when it
+/* new_run.c - runs that were accepted or recorded in this transaction. Their rows are written when it
  * ends, or before somebody looks for one of them: a run that is handed out in the transaction that
  * accepts it is written once, as begun, and its request is not read back. Nor is that written if the
  * run may be attempted once and no requests are kept: only a release could ask for it, and brings it
  * along. The store's thread, inside a transaction. */
-#include "store/sqlite/fresh.h"
+#include "store/sqlite/new_run.h"
 
 #include "base/clock.h"
 #include "base/heap.h"
@@ -14,7 +14,7 @@
 #include "store/message.h"
 #include "store/secret.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
 static bool is_async(const struct hl_accept *a)
@@ -38,9 +38,9 @@ static void queue(struct hl_database *db, struct hl_fresh_run *fresh)
     db->n_fresh_queued++;
 }
 
-enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
+enum hl_err hl_new_run_add(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
 {
-    enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_fresh_write(db) : HL_OK;
+    enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_new_run_write(db) : HL_OK;
     if (!err)
         err = hl_heap_reserve(&db->fresh_turns[a->terms.priority]);
     if (err)
@@ -63,9 +63,9 @@ enum hl_err hl_fresh_add(struct hl_database *db, int64_t app_id, const struct hl
 
 /* --- handing out ---------------------------------------------------------------------------- */
 
-bool hl_fresh_is_queue(const struct hl_database *db)
+bool hl_new_run_is_queue(const struct hl_database *db)
 {
-    return db->n_fresh_queued > 0 && db->base.backlog->barred.n == 0 &&
+    return db->n_fresh_queued > 0 && db->base.backlog->blocked.n == 0 &&
            db->n_fresh_queued == db->base.backlog->now.queued_runs;
 }
 
@@ -89,7 +89,7 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
     return hl_claimed_new(&claimed, (struct hl_str){a->body.bytes, a->body.size}, out);
 }
 
-enum hl_err hl_fresh_claim(
+enum hl_err hl_new_run_claim(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_heap_node *first = hl_heap_first(&db->fresh_turns[class]);
@@ -215,7 +215,7 @@ static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
 {
     const struct hl_accept *a = fresh->accept;
     bool has_file = a->body.where == HL_BODY_FILE;
-    hl_running_add(db, &a->run_id,
+    hl_running_run_add(db, &a->run_id,
         &(struct hl_stored_run){
             .app_id = fresh->app_id,
             .number = fresh->number,
@@ -239,14 +239,14 @@ static enum hl_err wait_in_queue(struct hl_database *db, const struct hl_fresh_r
     return hl_turn_put(db, fresh->number, &fresh->place);
 }
 
-void hl_fresh_forget(struct hl_database *db)
+void hl_new_run_forget(struct hl_database *db)
 {
     db->n_fresh = db->n_fresh_queued = 0;
     for (int i = 0; i < HL_PRIORITIES; i++)
         db->fresh_turns[i].n = 0;
 }
 
-enum hl_err hl_fresh_write(struct hl_database *db)
+enum hl_err hl_new_run_write(struct hl_database *db)
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0, many; i < db->n_fresh && !err; i += many) {
@@ -261,6 +261,6 @@ enum hl_err hl_fresh_write(struct hl_database *db)
             err = wait_in_queue(db, &db->fresh[i]);
     }
     if (!err)
-        hl_fresh_forget(db);
+        hl_new_run_forget(db);
     return err;
 }

@@ -1,5 +1,5 @@
-/* steady.c - see steady.h. The thread that owns it. */
-#include "store/steady.h"
+/* steady_clock.c - see steady_clock.h. The thread that owns it. */
+#include "store/steady_clock.h"
 
 #include "base/clock.h"
 #include "store/clock_guard.h"
@@ -8,14 +8,15 @@
 #define BACK_MS (60 * 1000)
 #define YEAR_MS (365 * 24 * 3600 * 1000ll)
 
-void hl_steady_init(struct hl_steady *s, const struct hl_noted_time *noted, uint64_t now_us)
+void hl_steady_clock_init(
+    struct hl_steady_clock *s, const struct hl_noted_time *noted, uint64_t now_us)
 {
-    *s = (struct hl_steady){
+    *s = (struct hl_steady_clock){
         .seen_ms = noted->steady_ms, .since_us = now_us, .noted_ms = noted->lead_ms};
     hl_clock_set_steady(noted->lead_ms, false);
 }
 
-static bool goes_on(const struct hl_steady *s, int64_t steady_ms, int64_t gone_ms)
+static bool goes_on(const struct hl_steady_clock *s, int64_t steady_ms, int64_t gone_ms)
 {
     int64_t ahead_ms = steady_ms - (s->seen_ms + gone_ms);
     return s->seen_ms == 0 || (ahead_ms >= -BACK_MS && ahead_ms <= HL_CLOCK_JUMP_MS);
@@ -23,7 +24,8 @@ static bool goes_on(const struct hl_steady *s, int64_t steady_ms, int64_t gone_m
 
 /* The clock may have been set right again while nobody was there: then it goes on without the lead. Where both
  * are likely nothing is to come early. */
-static bool find_lead(const struct hl_steady *s, int64_t wall_ms, int64_t gone_ms, int64_t *lead_ms)
+static bool find_lead(
+    const struct hl_steady_clock *s, int64_t wall_ms, int64_t gone_ms, int64_t *lead_ms)
 {
     bool has_lead = goes_on(s, wall_ms + s->noted_ms, gone_ms);
     bool has_none = goes_on(s, wall_ms, gone_ms);
@@ -31,7 +33,7 @@ static bool find_lead(const struct hl_steady *s, int64_t wall_ms, int64_t gone_m
     return has_lead || has_none;
 }
 
-bool hl_steady_hold(struct hl_steady *s, int64_t wall_ms, uint64_t now_us)
+bool hl_steady_clock_hold(struct hl_steady_clock *s, int64_t wall_ms, uint64_t now_us)
 {
     int64_t lead_ms, gone_ms = (int64_t)(now_us - s->since_us) / 1000;
     if (s->is_held || wall_ms < YEAR_MS ||

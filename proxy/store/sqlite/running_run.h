@@ -1,7 +1,7 @@
-/* running.h - runs that have begun, remembered so that ending them needs no read of their rows. The
+/* running_run.h - runs that have begun, remembered so that ending them needs no read of their rows. The
  * store's thread. */
-#ifndef HL_STORE_SQLITE_RUNNING_H
-#define HL_STORE_SQLITE_RUNNING_H
+#ifndef HL_STORE_SQLITE_RUNNING_RUN_H
+#define HL_STORE_SQLITE_RUNNING_RUN_H
 
 #include "base/id.h"
 #include "store/backlog.h"
@@ -29,14 +29,14 @@ struct hl_stored_run {
 };
 
 /* The run has begun; out of memory: it is not remembered. */
-void hl_running_add(
+void hl_running_run_add(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run);
 /* What hl_stored_run_find would say, if it is remembered; of a wish to cancel it knows nothing. */
-bool hl_running_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
+bool hl_running_run_find(const struct hl_database *db, const struct hl_id *run_id, uint32_t epoch,
     struct hl_stored_run *run);
 /* It has ended or waits again: it is no longer remembered, if it was. */
-void hl_running_drop(struct hl_database *db, const struct hl_id *run_id);
+void hl_running_run_drop(struct hl_database *db, const struct hl_id *run_id);
 /* After a rollback: what was remembered may not be so. */
-void hl_running_forget(struct hl_database *db);
+void hl_running_run_forget(struct hl_database *db);
 
 #endif

@@ -1,7 +1,7 @@
-/* ended.c - how a run ends: its result is written, its ticket goes, its delivery begins. The rows of
- * finishes wait for the end of their transaction, as those of new runs do (fresh.c). The store's
+/* run_end.c - how a run ends: its result is written, its ticket goes, its delivery begins. The rows of
+ * finishes wait for the end of their transaction, as those of new runs do (new_run.c). The store's
  * thread, inside a transaction. */
-#include "store/sqlite/ended.h"
+#include "store/sqlite/run_end.h"
 
 #include "base/log.h"
 #include "store/accept.h"
@@ -9,10 +9,10 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
-#include "store/sqlite/fresh.h"
 #include "store/sqlite/minute.h"
+#include "store/sqlite/new_run.h"
 #include "store/sqlite/purge.h"
-#include "store/sqlite/running.h"
+#include "store/sqlite/running_run.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
 {
@@ -70,11 +70,11 @@ static enum hl_err end_ticket(struct hl_database *db, int64_t number)
     return hl_database_run(db, HL_SQL_TICKET_END);
 }
 
-enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
+enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome,
     const struct hl_finish *times)
 {
-    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_ended_write(db) : HL_OK;
+    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_run_end_write(db) : HL_OK;
     if (err)
         return err;
     db->ended[db->n_ended++] = (struct hl_ended_run){
@@ -90,7 +90,7 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
     if (err)
         return err;
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
-    hl_running_drop(db, run_id); /* looking for its rows may have written them only then */
+    hl_running_run_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
     hl_purge_note_result(db, &outcome->body, db->ended[db->n_ended - 1].is_stream);
     bool keeps = db->ended[db->n_ended - 1].keeps_request;
@@ -100,9 +100,9 @@ enum hl_err hl_ended_add(struct hl_database *db, const struct hl_id *run_id,
     return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
 }
 
-enum hl_err hl_ended_write(struct hl_database *db)
+enum hl_err hl_run_end_write(struct hl_database *db)
 {
-    enum hl_err err = hl_fresh_write(db);
+    enum hl_err err = hl_new_run_write(db);
     if (!err)
         err = add_results(db, db->ended, db->n_ended);
     for (size_t i = 0; i < db->n_ended && !err; i++) {
@@ -112,23 +112,23 @@ enum hl_err hl_ended_write(struct hl_database *db)
             err = end_ticket(db, db->ended[i].number);
     }
     if (!err)
-        hl_ended_forget(db);
+        hl_run_end_forget(db);
     return err;
 }
 
-void hl_ended_forget(struct hl_database *db)
+void hl_run_end_forget(struct hl_database *db)
 {
     db->n_ended = 0;
 }
 
-enum hl_err hl_ended_add_at_once(struct hl_database *db, const struct hl_id *run_id,
+enum hl_err hl_run_end_add_at_once(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
-    enum hl_err err = hl_ended_add(db, run_id, run, outcome, NULL);
-    return err ? err : hl_ended_write(db);
+    enum hl_err err = hl_run_end_add(db, run_id, run, outcome, NULL);
+    return err ? err : hl_run_end_write(db);
 }
 
-enum hl_err hl_ended_drop_ticket(
+enum hl_err hl_run_end_drop_ticket(
     struct hl_database *db, const struct hl_id *run_id, const struct hl_stored_run *run)
 {
     HL_LOG(ERROR, "store: a run's record is missing or has ended; its request is dropped",
