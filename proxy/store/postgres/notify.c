@@ -42,7 +42,8 @@ static void on_notify(void *self, int backend_pid)
         look_for_work(s);
         return;
     }
-    if (s->notify.hears)
+    /* What comes behind a pooler is for a session that was told to listen before it was known: it is taken back. */
+    if (s->notify.hears || hl_pg_is_pooled(s->listener.conn))
         return;
     s->notify.hears = true;
     s->notify.trial_ms = 0;
@@ -111,8 +112,7 @@ static void on_listener(void *self, bool is_up)
     hl_pg_pooler_meet(s, &s->listener);
     if (hl_pg_is_pooled(s->listener.conn))
         end_trial(&s->notify);
-    else
-        listen_on(s);
+    listen_on(s);
     s->notify.owes_all = true; /* to itself too */
 }
 
