@@ -29,7 +29,7 @@ static void end(void)
     hl_recent_fini(&runs.recent);
 }
 
-TestSuite(recent, .init = begin, .fini = end);
+TestSuite(recent_run, .init = begin, .fini = end);
 
 /* ---- calls ---- */
 

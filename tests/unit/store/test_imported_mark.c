@@ -23,7 +23,7 @@ static void end(void)
     rmdir(directory);
 }
 
-TestSuite(moved, .init = begin, .fini = end);
+TestSuite(imported_mark, .init = begin, .fini = end);
 
 Test(imported_mark, is_not_where_there_is_no_mark)
 {

@@ -78,10 +78,10 @@ Test(sqlite, a_log_goes_with_its_run)
 {
     struct fixture f;
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.retention_ms = 1;
     fixture_open(&f);
     end_with(&f, LINES);
     cr_assert_eq(query(&f, "SELECT count(*) FROM run_log"), 1);
+    f.config.retention_ms = 1;
     fixture_reopen(&f);
     for (int i = 0; i < 2000 && query(&f, "SELECT count(*) FROM run") > 0; i++)
         settle(&f);

@@ -13,7 +13,7 @@ static void setup(void)
     hl_due_ring_init(&due, START);
 }
 
-TestSuite(due, .init = setup);
+TestSuite(due_ring, .init = setup);
 
 Test(due_ring, gives_a_node_at_its_time_and_not_before)
 {
