@@ -283,7 +283,7 @@ Test(log_writer, an_abort_is_the_last_line)
 {
     cr_assert_eq(abort_in_a_child(true), SIGABRT);
     cr_assert(has_read("led to it"));
-    const char *bug = strstr(text, "hookline: bug: file.c:12: not true: one is two\n");
+    const char *bug = strstr(text, "hookline: bug: file.c:12: assertion failed: one is two\n");
     cr_assert(bug && bug > strstr(text, "led to it"), "%s", text);
 }
 
