@@ -59,6 +59,7 @@ static void post_credit(struct hl_runs *runs, const struct hl_credit *given)
     *credit = *given;
     credit->m.msg.type = HL_STORE_CREDIT;
     credit->m.reply_to = runs->box;
+    credit->claims = &d->claims;
     post(runs, &credit->m);
 }
 
@@ -100,12 +101,15 @@ static uint32_t count_running(const struct hl_runs *runs)
     return runs->dispatch.running - runs->dispatch.ended;
 }
 
-static bool wants_slot(const struct hl_runs *runs)
+/* Runs that are on their way here are not queued any more, so the credit that they use is not that of others. What is
+ * queued is read first: a run is counted here before it is not there. */
+static bool wants_slot(struct hl_runs *runs)
 {
-    const struct hl_dispatch *d = &runs->dispatch;
+    struct hl_dispatch *d = &runs->dispatch;
     uint32_t asked = d->waiting + d->credit;
-    return d->mode == HL_DEMAND_RUNS && !runs->is_draining &&
-           hl_store_ready_runs(runs->service->store) > asked &&
+    uint64_t ready = hl_store_ready_runs(runs->service->store);
+    uint32_t coming = atomic_load(&d->claims) - d->taken_claims;
+    return d->mode == HL_DEMAND_RUNS && !runs->is_draining && ready + coming > asked &&
            count_running(runs) + asked < d->max;
 }
 
@@ -396,6 +400,7 @@ enum hl_demand_verdict hl_demand_take(struct hl_runs *runs, const struct hl_clai
 {
     HL_ASSERT(runs->dispatch.credit > 0);
     runs->dispatch.credit--;
+    runs->dispatch.taken_claims++;
     enum hl_demand_verdict verdict = judge(runs, claimed);
     if (verdict == HL_DEMAND_GIVE_BACK)
         release_slots(runs, 1);

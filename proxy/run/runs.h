@@ -45,6 +45,8 @@ struct hl_dispatch {
     uint32_t running;                   /* claimed here */
     uint32_t ended;                     /* of those, in this loop turn */
     uint32_t credit;                    /* given to the store, not yet used */
+    _Atomic uint32_t claims;            /* runs that the store has claimed for it; it counts */
+    uint32_t taken_claims;              /* of those, what has come */
     uint32_t waiting;                   /* slots of the app asked for */
     bool is_asking;                     /* for them, just now */
     bool is_withdrawing, has_withdrawn; /* the credit */

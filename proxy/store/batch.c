@@ -400,6 +400,13 @@ void hl_batch_note(struct hl_batch *b)
             hl_operation_of(b->ops[i].m)->note(b, &b->ops[i]);
 }
 
+void hl_batch_count_claims(const struct hl_batch *b)
+{
+    for (size_t i = 0; i < b->n_pushes; i++)
+        if (b->pushes[i].msg->type == HL_STORE_CLAIMED)
+            hl_credit_count_claim(b->pushes[i].book, b->pushes[i].note);
+}
+
 void hl_batch_send_pushes(struct hl_batch *b)
 {
     for (size_t i = 0; i < b->n_pushes; i++) {

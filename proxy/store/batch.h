@@ -80,6 +80,8 @@ HL_MUST_CHECK enum hl_err hl_batch_pick_running(const struct hl_batch *b, struct
 /* After a commit, before the replies: remembers who has which run, tells who is to cancel. */
 void hl_batch_note(struct hl_batch *b);
 /* After the replies: sends what was handed out. */
+/* Before it is told what is queued: who has runs on their way counts them. */
+void hl_batch_count_claims(const struct hl_batch *b);
 void hl_batch_send_pushes(struct hl_batch *b);
 
 #endif

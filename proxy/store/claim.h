@@ -3,6 +3,7 @@
 #ifndef HL_STORE_CLAIM_H
 #define HL_STORE_CLAIM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
@@ -30,6 +31,8 @@ struct hl_credit {
     /* With n = 1: a run of class `wish` is wanted; any other, when there is none. */
     bool has_wish;
     enum hl_priority wish;
+    /* The asker's, or NULL: goes up by one for each run that is claimed for it, before that is not queued any more. */
+    _Atomic uint32_t *claims;
 };
 
 /* The app was not called: the run waits again, its attempt is not counted, its epoch grows (so that

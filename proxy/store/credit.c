@@ -86,6 +86,7 @@ void hl_credit_add(struct hl_credit_book *book, struct hl_credit *credit)
     }
     if (account) {
         account->is_hinted = false;
+        account->claims = credit->claims;
         account->wants_hints |= credit->returns || credit->n == 0;
         *(credit->returns ? &account->returning : &account->standing) += credit->n;
         if (credit->returns && credit->has_wish)
@@ -171,6 +172,13 @@ void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note)
     if (note.has_wish)
         account->wished[note.wish]++;
     book->total++;
+}
+
+void hl_credit_count_claim(const struct hl_credit_book *book, struct hl_credit_note note)
+{
+    _Atomic uint32_t *claims = book->accounts[note.account].claims;
+    if (claims)
+        atomic_fetch_add(claims, 1);
 }
 
 void hl_credit_spend(struct hl_credit_book *book, struct hl_credit_note note)

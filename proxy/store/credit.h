@@ -10,6 +10,7 @@ struct hl_mailbox;
 
 struct hl_credit_account {
     struct hl_mailbox *box;
+    _Atomic uint32_t *claims;       /* see hl_credit; NULL: nobody counts them */
     uint32_t standing;              /* stays until used or withdrawn */
     uint32_t returning;             /* goes back when nothing is queued */
     uint32_t wished[HL_PRIORITIES]; /* of the returning: those that are wanted of a class */
@@ -51,6 +52,8 @@ bool hl_credit_take(struct hl_credit_book *book, struct hl_credit_note *note);
 /* It was withdrawn since: its owner does not expect anything for it. */
 bool hl_credit_is_void(const struct hl_credit_book *book, struct hl_credit_note note);
 void hl_credit_put_back(struct hl_credit_book *book, struct hl_credit_note note);
+/* A run is claimed for it: its owner is told, though the message is on its way still. */
+void hl_credit_count_claim(const struct hl_credit_book *book, struct hl_credit_note note);
 /* Something was pushed for it. */
 void hl_credit_spend(struct hl_credit_book *book, struct hl_credit_note note);
 

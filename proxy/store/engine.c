@@ -316,6 +316,7 @@ static void run_batch(struct hl_engine *e)
     }
     enum hl_err err = hl_batch_run(b, serves, hl_clock_wall_ms(), &has_committed);
 
+    hl_batch_count_claims(b);
     if (has_committed)
         hl_maintenance_note_commit(e, began_us);
     if (err == HL_ERR_IO || err == HL_ERR_CORRUPT)

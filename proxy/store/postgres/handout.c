@@ -58,6 +58,7 @@ struct parcel {
 
 static void push_run(struct hl_pg_store *s, struct hl_credit_note note, struct hl_claimed *claimed)
 {
+    hl_credit_count_claim(&s->dispatch.workers, note);
     hl_mailbox_post(s->dispatch.workers.accounts[note.account].box, &claimed->msg);
     hl_credit_spend(&s->dispatch.workers, note);
 }

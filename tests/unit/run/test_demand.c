@@ -62,6 +62,7 @@ static void push_run(struct hl_credit_note note)
     struct hl_claimed *claimed = calloc(1, sizeof(*claimed));
     claimed->msg.type = HL_STORE_CLAIMED;
     m.queued--;
+    hl_credit_count_claim(&m.book, note);
     hl_mailbox_post(m.book.accounts[note.account].box, &claimed->msg);
     hl_credit_spend(&m.book, note);
 }
