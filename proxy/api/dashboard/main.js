@@ -217,7 +217,11 @@ async function show() {
         );
     await change(
         () => page.load(route),
-        (module) => (leave = module.show(main, route)),
+        (module) => {
+            // With the filter of now: one that was chosen meanwhile would be taken back, and what is being typed with it.
+            const now = readRoute();
+            leave = module.show(main, `${now?.path}` === `${route.path}` ? now : route);
+        },
     );
 }
 
