@@ -3,7 +3,7 @@
  * Owns: the call of the present request. Thread: control.
  * Promise: who asks is known before anything is answered that not everybody may see.
  * Not here: reading requests (admin_connection.c), what can be asked (endpoint.c, rest_route.c), answers that
- * come in pieces (admin_response.c, admin_response.c, admin_pass.c). */
+ * come in pieces (admin_response.c, admin_pass.c). */
 #include "api/admin_answer.h"
 
 #include <string.h>

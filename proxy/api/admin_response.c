@@ -1,8 +1,9 @@
 /* admin_response.c - an answer in one piece, a file piece by piece, or what a follower reads: written to a connection
  * of the admin listener or the control socket.
- * Owns: the file's reader, and the answer's head while it waits; the follower of the connection's request. Thread:
- * control. Promise: an answer goes out whole, or the connection closes; a file is sent no faster than the peer takes
- * it, and one that turns out to be damaged is refused, or cut off where part of it has gone out.
+ * Owns: the file's reader, and the answer's head while it waits; the follower of the connection's request.
+ * Thread: control.
+ * Promise: an answer goes out whole, or the connection closes; a file is sent no faster than the peer takes it, and
+ * one that turns out to be damaged is refused, or cut off where part of it has gone out.
  * Not here: what is answered (admin_answer.c), reading and checking a file (body/body_reader.c), what is followed
  * (body/follower.c), what others say (admin_pass.c). */
 #include "api/admin_response.h"

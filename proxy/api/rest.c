@@ -20,8 +20,6 @@
 /* ---- requests that came in on the run listener: a worker's message is a call, and goes back with the reply
  * (worker/inquiry.c) ---- */
 
-/* Takes the worker's message, which goes back answered. */
-
 struct inquiry_call {
     struct hl_rest_call call;
     struct hl_inquiry *inquiry;

@@ -44,8 +44,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(FIELD_LINE, 400,
         "A header field is not `name: value` on one line that ends with CRLF: a bad name, white "
         "space before the colon, a folded line, a NUL, a bare CR or another control."),
-    ROW(HEAD_END, 400, "The request head is not terminated by an empty line."),
-    ROW(HEAD_UNCLEAR, 400, "The request head can be parsed in more than one way."),
+    ROW(HEAD_END, 400, "The head is not terminated by an empty line."),
+    ROW(HEAD_UNCLEAR, 400, "The head can be parsed in more than one way."),
     ROW(HOST_MISSING, 400, "The request has no Host field. HTTP/1.1 requires one."),
     ROW(HOST_TWICE, 400, "There is more than one Host field. Send it once."),
     ROW(HOST_FORM, 400, "Host is not a host name or address with an optional port."),
@@ -240,7 +240,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "This Idempotency-Key was used for another request; use a new key for a new request."),
     LATER(STORE_BUSY, 503, PLACE, "The store is overloaded; try again later."),
     LATER(STORE_CLOSED, 503, BACKLOG,
-        "The request cannot be stored: the store is no longer accepting runs."),
+        "The request's body could not be written to the data directory; hookline's log says why."),
     LATER(STORE_FULL, 503, SPACE, "The store is full: the run was not accepted; try again later."),
     LATER(STORE_FAILING, 503, BACKLOG, "The store cannot accept runs now; try again later."),
     ROW(STORE_UNSURE, 503,
@@ -325,10 +325,10 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The query parameter cursor belongs to another list: use the next_cursor of the previous "
         "page with the same filters."),
     ROW(REST_NOT_FOUND, 404,
-        "There is no such %s here: the id belongs to another project, or it is past "
+        "There is no such %s here: the id belongs to another project or app, or it is past "
         "HOOKLINE_RETENTION."),
     ROW(REST_RUN_NOT_FOUND, 404,
-        "There is no such run here: the id belongs to another project, it is past "
+        "There is no such run here: the id belongs to another project or app, it is past "
         "HOOKLINE_RETENTION, or the run was synchronous at another replica, which alone knows it."),
     LATER(REST_STORE_BUSY, 503, CALLS, "Too much is waiting for the store; try again later."),
     LATER(REST_STORE_FULL, 503, SPACE, "The store's volume is full: make space, then try again."),

@@ -1,6 +1,6 @@
 /* call.c - one call of a function: what was asked, and whether anybody still waits for the answer.
  * Owns: struct hl_call. Thread: see core/call_inside.h.
- * Not here: answers (answer.c, answer.c), what comes before them (progress.c), where calls come from
+ * Not here: answers (answer.c), what comes before them (progress.c), where calls come from
  * (connection.c). */
 #include "core/call.h"
 #include "core/call_inside.h"

@@ -2,7 +2,7 @@
  * Owns: pieces that the socket has not taken. Thread: the loop's.
  * Promise: a call gets its credit back when the socket has taken the bytes, and not before; what the
  * socket does not take at once is copied in slices of bounded size.
- * Not here: what an answer is (answer.c, answer.c). */
+ * Not here: what an answer is (answer.c). */
 #include "core/output.h"
 
 #include <stdlib.h>
