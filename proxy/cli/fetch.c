@@ -142,6 +142,8 @@ static void set_up_way(CURL *easy, const struct hl_cli_fetch *fetch)
 {
     struct hl_cli_origin origin;
     curl_easy_setopt(easy, CURLOPT_URL, fetch->url);
+    curl_easy_setopt(
+        easy, CURLOPT_PATH_AS_IS, 1L); /* ".." in it is a name, not a step to another path */
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);

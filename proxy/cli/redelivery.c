@@ -184,8 +184,12 @@ static int send_piece(struct job *job)
     int status = hl_cli_ask_any(job->session, "POST", job->target, body, &answered, &answer);
     job->in_doubt = status == HL_CLI_OK ? 0 : n;
     if (status == HL_CLI_OK && answered == 202) {
+        size_t was_at = job->at;
         if (take_answer(job, n, answer)) {
-            show_progress(job, "");
+            bool is_slow = job->at - was_at < n; /* there was room for some */
+            show_progress(job, is_slow ? ", waiting for room" : "");
+            if (is_slow)
+                nanosleep(&pause, NULL);
         } else {
             job->in_doubt = n;
             status = hl_cli_fail(job->cli, "the answer is not hookline's");
@@ -286,8 +290,6 @@ static size_t count_of(const struct task *t)
 {
     return t->ids.n / sizeof(struct hl_id);
 }
-
-/* ---- which ---- */
 
 static void keep_row(void *owner, json_t *delivery)
 {

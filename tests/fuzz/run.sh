@@ -31,7 +31,7 @@ main() {
     fi
     targets=("$@")
     [ ${#targets[@]} -gt 0 ] || all_targets
-    [[ $seconds =~ ^[0-9]+$ ]] || { echo "$seconds is no number of seconds" >&2; exit 2; }
+    [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "$seconds is no number of seconds" >&2; exit 2; }
 
     install_packages
     build_targets

@@ -454,7 +454,7 @@ test('many are sent again by one request, what became of each is told, and room 
     await told('Stopped: 0 deliveries queued to be sent again, 3 left as they were.');
     const refused = ['pending', 'not_found'].map((reason) => ({ reason }));
     await sendAll({ status: 202, json: { redelivered: 1, refused, left: [] } });
-    await told('Done: 1 delivery queued to be sent again, 1 on their way already, 1 not kept any more.');
+    await told('Done: 1 delivery queued to be sent again, 1 on their way already, 1 no longer kept.');
     asked = 0;
     await sendAll({ status: 429, json: { detail: 'There is no room.' } });
     await dialog.getByText('0 of 3, waiting for room').waitFor();

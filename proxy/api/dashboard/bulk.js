@@ -86,7 +86,7 @@ async function sendAll(ids, job, show) {
         else if (performance.now() - movedAt >= PATIENCE) fail(job, full);
         piece = left;
         show(full ? ', waiting for room' : '');
-        if (full && !job.isStopped) await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        if (left.length && !job.isStopped) await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
 }
 
@@ -119,7 +119,7 @@ function sum(job, count) {
     const parts = [
         `${deliveries(job.sent)} queued to be sent again`,
         job.pending && `${job.pending.toLocaleString()} on their way already`,
-        job.gone && `${job.gone.toLocaleString()} not kept any more`,
+        job.gone && `${job.gone.toLocaleString()} no longer kept`,
         job.unknown && `${job.unknown.toLocaleString()} that may or may not have been`,
         job.isStopped && left && `${left.toLocaleString()} left as they were`,
     ];
