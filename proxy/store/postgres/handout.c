@@ -240,6 +240,9 @@ static enum hl_err hand_out_delivery(
     return err;
 }
 
+/* Of what LEASE says; of a delivery that cannot be read too. */
+#define LANE_AT 3
+
 void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const PGresult *result = f->flight.results[f->lease_at];
@@ -249,7 +252,7 @@ void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f)
         struct hl_pg_row row = {.result = result, .row = (int)i};
         struct hl_id delivery_id;
         hl_pg_id(&row, &delivery_id);
-        row.column = 2;
+        row.column = LANE_AT;
         s->dispatch.lane_at = hl_pg_int(&row);
         row.column = 0;
         struct hl_leased *leased = NULL;

@@ -184,6 +184,32 @@ STORE_TEST(lane_is_leased_at_most_per_host_times)
     hl_leased_free(first);
 }
 
+STORE_TEST(each_of_many_destinations_has_its_turn_before_any_has_another, .timeout = 120)
+{
+    enum {
+        LANES = 80,
+        EACH = 2,
+        CREDIT = 16
+    }; /* more of them than a lease looks at, which takes fewer */
+    unsigned turns[LANES] = {0}, lane;
+    char url[64];
+    for (int i = 0; i < EACH * LANES; i++) {
+        snprintf(url, sizeof(url), "https://d%d.example/", i % LANES);
+        finish_with_webhook(f, url);
+    }
+    for (unsigned came = 0; came < EACH * LANES; came += CREDIT) {
+        give_lease_credit(f, CREDIT);
+        for (int i = 0; i < CREDIT; i++) {
+            struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+            snprintf(url, sizeof(url), "%.*s", (int)l->url.n, l->url.p);
+            cr_assert_eq(sscanf(url, "https://d%u.", &lane), 1);
+            cr_assert_eq(turns[lane]++, came / LANES, "after %u", came);
+            cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
+            hl_leased_free(l);
+        }
+    }
+}
+
 STORE_TEST(one_delivery_is_not_held_up_by_ten_thousand_for_another_host, .timeout = 120)
 {
     enum { MANY = 10000 };

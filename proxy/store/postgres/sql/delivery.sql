@@ -7,7 +7,8 @@
 t.node_id IS NULL AND NOT t.is_waiting;
 
 -- part: leased
--- What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts).
+-- What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). handout.c finds the lane by
+-- its place.
 x.delivery_id, x.run_id, (SELECT f.since_ms FROM :schema.failing f WHERE f.lane = x.lane),
     x.lane, x.round, x.n, x.max_attempts, r.is_async, r.project, r.app, r.url,
     r.secret, r.traceparent, {outcome};
@@ -66,7 +67,8 @@ open AS MATERIALIZED (
     SELECT * FROM judged
     WHERE taken < most
         AND (is_proven OR :per_lane::bigint > 0
-            OR :unproven::bigint < CASE taken WHEN 0 THEN 3 ELSE 1 END * :free::bigint)),
+            OR :unproven::bigint < CASE taken WHEN 0 THEN 3 ELSE 1 END * :free::bigint)
+    ORDER BY lane),
 found AS MATERIALIZED (
     SELECT o.*, d.delivery_id, d.due_at FROM open o
     CROSS JOIN LATERAL (
