@@ -23,7 +23,7 @@ enum hl_err hl_pg_read_claimed(
     claimed.events = hl_attempt_log_events(attempt_log);
     hl_pg_read_columns(row, &hl_claimed_columns, &claimed);
     hl_pg_body(row, &claimed.body, &bytes);
-    if (!has_run)
+    if (!has_run || claimed.head.n == 0)
         return HL_ERR_CORRUPT;
     struct hl_claimed *c = NULL;
     enum hl_err err = hl_claimed_new(&claimed, bytes, &c);

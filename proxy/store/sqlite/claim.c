@@ -52,6 +52,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     claimed.start_by_ms = hl_sql_int(row);
     hl_sql_columns(row, &hl_claimed_columns, &claimed);
     hl_sql_body(row, &claimed.body, &bytes);
+    run->has_request = claimed.head.n > 0;
     run->has_webhook = claimed.has_webhook;
     run->epoch = ++claimed.epoch;
     run->attempt = ++claimed.attempt;
@@ -62,7 +63,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
         return HL_ERR_CONFLICT;
     if (!has_run)
         return HL_ERR_NOT_FOUND;
-    if (!has_app || claimed.body.where > HL_BODY_FILE)
+    if (!has_app || !run->has_request || claimed.body.where > HL_BODY_FILE)
         return HL_ERR_CORRUPT;
     struct hl_claimed *c = NULL;
     enum hl_err err = hl_claimed_new(&claimed, bytes, &c);
@@ -160,7 +161,7 @@ static enum hl_err claim_stored(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
     struct hl_stored_run run = {
-        .state = HL_RUN_RUNNING, .is_async = true, .has_request = true, .place = {.class = class}};
+        .state = HL_RUN_RUNNING, .is_async = true, .place = {.class = class}};
     struct hl_sql_row row;
     struct hl_id run_id;
     enum hl_sql next = db->base.backlog->blocked.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;

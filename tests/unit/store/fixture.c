@@ -537,7 +537,16 @@ long long query(struct fixture *f, const char *sql)
     return answer;
 }
 
-void change(struct fixture *f, const char *sql)
+static void change_postgres(struct fixture *f, const char *sql)
+{
+    char why[300] = "";
+    struct hl_pg_settings settings;
+    struct hl_pg_session session = open_session(f, &settings);
+    expect_ok(hl_pg_session_run(&session, sql, why, sizeof(why)), why);
+    hl_pg_session_close(&session);
+}
+
+static void change_sqlite(struct fixture *f, const char *sql)
 {
     char path[128];
     sqlite3 *db;
@@ -546,6 +555,14 @@ void change(struct fixture *f, const char *sql)
     sqlite3_busy_timeout(db, 10000);
     cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
     sqlite3_close(db);
+}
+
+void change(struct fixture *f, const char *sql)
+{
+    if (f->config.store == HL_STORE_POSTGRES)
+        change_postgres(f, sql);
+    else
+        change_sqlite(f, sql);
 }
 
 static long long count_postgres(struct fixture *f, const char *from)

@@ -114,7 +114,7 @@ enum hl_err redeliver(
 long long fixture_count(struct fixture *f, const char *from);
 /* One number out of the closed or open database (sqlite only). */
 long long query(struct fixture *f, const char *sql);
-/* Changes the closed or open database. */
+/* Changes the closed or open database; on PostgreSQL a table's name is behind `~.`. */
 void change(struct fixture *f, const char *sql);
 
 #endif

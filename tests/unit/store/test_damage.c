@@ -232,8 +232,43 @@ static void loses_the_first_request(const char *sql)
 
 Test(damage, queued_run_whose_request_cannot_be_opened_ends)
 {
-    loses_the_first_request("UPDATE ticket SET head = zeroblob(50)"
-                            " WHERE number = (SELECT min(number) FROM ticket)");
+    static const char *const heads[] = {"zeroblob(50)", "x''", "NULL"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(heads); i++) {
+        char sql[128];
+        snprintf(sql, sizeof(sql),
+            "UPDATE ticket SET head = %s WHERE number = (SELECT min(number) FROM ticket)",
+            heads[i]);
+        loses_the_first_request(sql);
+    }
+}
+
+/* Another replica may have the right key. */
+static void passes_over_requests(struct fixture *on)
+{
+    static const char *const heads[] = {"decode(repeat('00', 50), 'hex')", "''", "NULL"};
+    enum { DAMAGED = HL_ARRAY_LEN(heads) };
+    struct hl_id ids[DAMAGED + 1];
+    for (size_t i = 0; i <= DAMAGED; i++)
+        cr_assert_eq(accept_run(on, (struct run_spec){0}, &ids[i]), HL_OK);
+    for (size_t i = 0; i < DAMAGED; i++) {
+        char id[HL_ID_TEXT], sql[160];
+        hl_id_format(&ids[i], id);
+        snprintf(sql, sizeof(sql), "UPDATE ~.run SET head = %s WHERE run_id = '%.*s'", heads[i],
+            HL_ID_TEXT, id);
+        change(on, sql);
+    }
+    give_credit(on, &on->worker, 1, false);
+    struct hl_claimed *c = party_wait(&on->worker, HL_STORE_CLAIMED);
+    cr_assert(hl_id_eq(&c->run_id, &ids[DAMAGED]));
+    cr_assert_eq(finish_run(on, &c->run_id, c->epoch, "done"), HL_OK);
+    hl_claimed_free(c);
+    for (size_t i = 0; i < DAMAGED; i++)
+        cr_assert_eq(state_of(on, &ids[i]), HL_RUN_QUEUED, "%s", heads[i]);
+}
+
+Test(postgres, queued_run_whose_request_cannot_be_opened_waits, .timeout = 60)
+{
+    fixture_run(HL_STORE_POSTGRES, passes_over_requests);
 }
 
 Test(damage, queued_request_whose_run_is_missing_is_dropped)

@@ -25,16 +25,6 @@ static void open_session(
     cr_assert_eq(hl_pg_session_open(session, settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
 }
 
-static void say(struct fixture *f, const char *sql)
-{
-    char why[300] = "";
-    struct hl_pg_session session;
-    struct hl_pg_settings settings;
-    open_session(f, &session, &settings);
-    cr_assert_eq(hl_pg_session_run(&session, sql, why, sizeof(why)), HL_OK, "%s", why);
-    hl_pg_session_close(&session);
-}
-
 /* As if the retention had ended so long before: what ended up to `ahead_ms` from now is past it. */
 static void tend(struct fixture *f, int64_t ahead_ms)
 {
@@ -149,7 +139,7 @@ static void what_was_delivered_late_stays(struct fixture *f)
 {
     struct hl_id ended = end_one(f);
     deliver(f);
-    say(f, "UPDATE ~.delivery SET done_ms = done_ms + 172800000");
+    change(f, "UPDATE ~.delivery SET done_ms = done_ms + 172800000");
     tend(f, PAST_MS);
     cr_assert_eq(fixture_count(f, "run"), 1, "the retention after its delivery is not over");
     cr_assert(is_there(f, &ended));
