@@ -177,6 +177,26 @@ test('a delivery waits on until it is due, with all that came back; who waits fo
     assert.deepEqual(await whole(a.ask, later), before.later);
 });
 
+test('a body in a row goes over with its SHA-256, and damaged bytes with what they do not fit', async (t) => {
+    const held = gate();
+    const all = await fleet(t);
+    const old = await stage(t, { app: answers(held), env: ONE });
+    const { begin, finished } = embedded(old);
+    const [good, bad] = [await begin({ body: 'good' }), await begin({ body: 'bad' })];
+    for (const id of [good, bad]) await finished(id);
+    await begin({ headers: { 'x-held': '1' }, body: 'inside' });
+    await begin({ body: 'queued' });
+    await until('the app has it', () => old.app.requests.some((one) => one.get('x-held')));
+    await old.sidecar.kill();
+    const damage = `UPDATE result SET body_bytes = CAST(replace(body_bytes, 'digest', 'dagest') AS BLOB)
+        WHERE run_id = x'${bad.replaceAll('-', '')}'`;
+    await promisify(execFile)('sqlite3', [join(old.sidecar.dataDir, 'hookline.db'), damage]);
+    await take(all.database, old.sidecar.dataDir);
+    assert.equal(await all.count('~.run WHERE request_sha256 = sha256(request_bytes)'), 2);
+    assert.equal(await all.count(`~.run WHERE body_sha256 = sha256(body_bytes) AND run_id = '${good}'`), 1);
+    assert.equal(await all.count(`~.run WHERE body_sha256 <> sha256(body_bytes) AND run_id = '${bad}'`), 1);
+});
+
 const ACCOUNTS = '/v2/projects/p/service-accounts';
 const LOCKED = { HOOKLINE_AUTH: 'jwt' };
 
