@@ -1,7 +1,7 @@
 /* follow_cursor.c - see follow_cursor.h.
  * Owns: the place in the stream. Thread: the desk's loop.
  * Promise: bytes go on in order, none twice, from the place on that was asked for.
- * Not here: how ids are counted (http/event_id.c), how bytes are written (follow_writer.c), where they come from
+ * Not here: how ids are counted (http/sse.c), how bytes are written (follow_writer.c), where they come from
  * (follow_journal.c, follow_store.c). */
 #include "body/follow_cursor.h"
 

@@ -175,7 +175,7 @@ void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f);
  * NOMEM. */
 HL_MUST_CHECK enum hl_err hl_pg_read_claimed(
     struct hl_pg_store *s, struct hl_pg_row *row, struct hl_claimed **out);
-/* A delivery from the columns of HL_PG_LEASED. Errors: CORRUPT, NOMEM. */
+/* A delivery from {leased} of sql/delivery.sql. Errors: CORRUPT, NOMEM. */
 HL_MUST_CHECK enum hl_err hl_pg_read_leased(
     struct hl_pg_store *s, struct hl_pg_row *row, struct hl_leased **out);
 

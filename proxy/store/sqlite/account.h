@@ -20,7 +20,7 @@ enum hl_err hl_account_revoke(
 enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l);
 enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
 
-/* A row of HL_ACCOUNT_COLUMNS. */
+/* {account} of sql/account.sql. */
 void hl_account_read(struct hl_sql_row *row, struct hl_account *account);
 
 #endif

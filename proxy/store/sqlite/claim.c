@@ -146,7 +146,7 @@ static enum hl_err find_next(
         err = hl_buf_append_str(&db->blocked, HL_STR("]"));
     if (err)
         return err;
-    hl_sql_bind_text(args, HL_SQL_P_BARRED, hl_buf_str(&db->blocked));
+    hl_sql_bind_text(args, HL_SQL_P_BLOCKED, hl_buf_str(&db->blocked));
     return hl_database_row(db, next, row);
 }
 

@@ -61,25 +61,25 @@ struct hl_database_marks {
 };
 
 /* A run of this transaction that has no rows yet. */
-struct hl_fresh_run {
+struct hl_new_run {
     const struct hl_accept *accept; /* borrowed: it is answered after the commit */
     int64_t app_id, number;
     bool has_begun;
     int64_t started_ms;
     struct hl_queue_place place;
     uint64_t lane;               /* of its webhook, once that is written */
-    struct hl_heap_node in_turn; /* in `fresh_turns` of its class iff queued */
+    struct hl_heap_node in_turn; /* in `new_turns` of its class iff queued */
 };
-#define HL_FRESH_MAX 256
+#define HL_NEW_RUNS_MAX 256
 
 /* A run that ends in this transaction and has no result's row yet. */
-struct hl_ended_run {
+struct hl_run_end {
     const struct hl_id *run_id;       /* borrowed, as is the outcome: they are */
     const struct hl_outcome *outcome; /* answered after the commit */
     int64_t app_id, number;
     bool is_async, keeps_request, is_stream;
 };
-#define HL_ENDED_MAX 256
+#define HL_RUN_ENDS_MAX 256
 
 /* What this transaction adds to the counts of an app's minute (tally.h). */
 struct hl_minute_tally {
@@ -127,11 +127,11 @@ struct hl_database {
     struct hl_doomed_file *doomed;        /* up to before.n_doomed outside a transaction: unlink */
     size_t cap_doomed;
 
-    struct hl_fresh_run fresh[HL_FRESH_MAX];
-    size_t n_fresh, n_fresh_queued;
-    struct hl_heap fresh_turns[HL_PRIORITIES]; /* with room for all */
-    struct hl_ended_run ended[HL_ENDED_MAX];
-    size_t n_ended;
+    struct hl_new_run new_runs[HL_NEW_RUNS_MAX];
+    size_t n_new_runs, n_new_queued;
+    struct hl_heap new_turns[HL_PRIORITIES]; /* with room for all */
+    struct hl_run_end run_ends[HL_RUN_ENDS_MAX];
+    size_t n_run_ends;
     struct hl_minute_tally *tallies; /* the first n_tallies; the others keep their room */
     size_t n_tallies, cap_tallies;
     struct hl_tally tally; /* one that is written just now */

@@ -45,8 +45,7 @@ static enum hl_err call_back(struct hl_database *db, const struct due *due)
     return hl_turn_put(db, run.number, &run.place);
 }
 
-enum hl_err hl_due_ring_run_expire(
-    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+enum hl_err hl_due_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     struct due due = {.due_ms = INT64_MAX};
@@ -76,8 +75,7 @@ static enum hl_err next_due(struct hl_database *db, int64_t *due_ms)
     return HL_OK;
 }
 
-enum hl_err hl_due_ring_run_recall(
-    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
+enum hl_err hl_due_run_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;

@@ -11,9 +11,7 @@
 struct hl_driver;
 
 /* See driver.h. */
-enum hl_err hl_due_ring_run_expire(
-    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-enum hl_err hl_due_ring_run_recall(
-    struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_due_run_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_due_run_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 
 #endif

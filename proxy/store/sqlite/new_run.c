@@ -29,24 +29,24 @@ static int64_t start_by_ms(const struct hl_accept *a)
                : 0;
 }
 
-static void queue(struct hl_database *db, struct hl_fresh_run *fresh)
+static void queue(struct hl_database *db, struct hl_new_run *run)
 {
-    fresh->place.subject = hl_key_subject(&db->key, fresh->accept->identity);
-    hl_backlog_queue(db->base.backlog, &fresh->place);
-    hl_heap_add(&db->fresh_turns[fresh->place.class], &fresh->in_turn, fresh->place.turn,
-        (uint64_t)fresh->number);
-    db->n_fresh_queued++;
+    run->place.subject = hl_key_subject(&db->key, run->accept->identity);
+    hl_backlog_queue(db->base.backlog, &run->place);
+    hl_heap_add(
+        &db->new_turns[run->place.class], &run->in_turn, run->place.turn, (uint64_t)run->number);
+    db->n_new_queued++;
 }
 
 enum hl_err hl_new_run_add(struct hl_database *db, int64_t app_id, const struct hl_accept *a)
 {
-    enum hl_err err = db->n_fresh == HL_FRESH_MAX ? hl_new_run_write(db) : HL_OK;
+    enum hl_err err = db->n_new_runs == HL_NEW_RUNS_MAX ? hl_new_run_write(db) : HL_OK;
     if (!err)
-        err = hl_heap_reserve(&db->fresh_turns[a->terms.priority]);
+        err = hl_heap_reserve(&db->new_turns[a->terms.priority]);
     if (err)
         return err;
-    struct hl_fresh_run *fresh = &db->fresh[db->n_fresh++];
-    *fresh = (struct hl_fresh_run){
+    struct hl_new_run *run = &db->new_runs[db->n_new_runs++];
+    *run = (struct hl_new_run){
         .accept = a,
         .app_id = app_id,
         .number = db->next_number++,
@@ -55,7 +55,7 @@ enum hl_err hl_new_run_add(struct hl_database *db, int64_t app_id, const struct 
         .place = {.class = a->terms.priority},
     };
     if (is_async(a))
-        queue(db, fresh);
+        queue(db, run);
     hl_backlog_note_start_by(db->base.backlog, start_by_ms(a));
     hl_database_keep_file(db, &a->body);
     return HL_OK;
@@ -65,8 +65,8 @@ enum hl_err hl_new_run_add(struct hl_database *db, int64_t app_id, const struct 
 
 bool hl_new_run_is_queue(const struct hl_database *db)
 {
-    return db->n_fresh_queued > 0 && db->base.backlog->blocked.n == 0 &&
-           db->n_fresh_queued == db->base.backlog->now.queued_runs;
+    return db->n_new_queued > 0 && db->base.backlog->blocked.n == 0 &&
+           db->n_new_queued == db->base.backlog->now.queued_runs;
 }
 
 static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **out)
@@ -92,63 +92,63 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
 enum hl_err hl_new_run_claim(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
-    struct hl_heap_node *first = hl_heap_first(&db->fresh_turns[class]);
-    struct hl_fresh_run *fresh = HL_CONTAINER_OF(first, struct hl_fresh_run, in_turn);
+    struct hl_heap_node *first = hl_heap_first(&db->new_turns[class]);
+    struct hl_new_run *run = HL_CONTAINER_OF(first, struct hl_new_run, in_turn);
     struct hl_quota *quota;
-    enum hl_err err = hl_backlog_may_start(db->base.backlog, &db->key, &fresh->place, &quota);
+    enum hl_err err = hl_backlog_may_start(db->base.backlog, &db->key, &run->place, &quota);
     if (err)
         return err;
-    err = make_claimed(fresh->accept, out);
+    err = make_claimed(run->accept, out);
     if (err && quota)
         hl_quota_leave(quota);
     if (err)
         return err;
     (*out)->quota = quota;
-    fresh->has_begun = true;
-    fresh->started_ms = now_ms;
-    db->n_fresh_queued--;
-    hl_heap_remove(&db->fresh_turns[class], &fresh->in_turn);
-    hl_backlog_start(db->base.backlog, &fresh->place);
+    run->has_begun = true;
+    run->started_ms = now_ms;
+    db->n_new_queued--;
+    hl_heap_remove(&db->new_turns[class], &run->in_turn);
+    hl_backlog_start(db->base.backlog, &run->place);
     return HL_OK;
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static void bind_run(struct hl_sql_args *args, const struct hl_fresh_run *fresh)
+static void bind_run(struct hl_sql_args *args, const struct hl_new_run *run)
 {
-    const struct hl_accept *a = fresh->accept;
+    const struct hl_accept *a = run->accept;
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_int(args, HL_SQL_P_APP_ID, fresh->app_id);
-    hl_sql_bind_int(args, HL_SQL_P_HAS_BEGUN, fresh->has_begun);
+    hl_sql_bind_int(args, HL_SQL_P_APP_ID, run->app_id);
+    hl_sql_bind_int(args, HL_SQL_P_HAS_BEGUN, run->has_begun);
     hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
     hl_sql_bind_int(args, HL_SQL_P_HAS_WEBHOOK, a->webhook_url.n > 0);
-    if (fresh->has_begun)
-        hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, fresh->started_ms);
+    if (run->has_begun)
+        hl_sql_bind_int(args, HL_SQL_P_STARTED_MS, run->started_ms);
     else
         hl_sql_bind_null(args, HL_SQL_P_STARTED_MS);
-    hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
     if (is_async(a))
         hl_sql_bind_int(args, HL_SQL_P_REQUEST_SIZE, (int64_t)a->body.size);
     else
         hl_sql_bind_null(args, HL_SQL_P_REQUEST_SIZE);
-    hl_sql_bind_int(args, HL_SQL_P_TURN, fresh->place.turn);
-    hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)fresh->place.subject);
+    hl_sql_bind_int(args, HL_SQL_P_TURN, run->place.turn);
+    hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)run->place.subject);
     hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->terms.max_attempts);
     hl_sql_bind_columns(args, HL_SQL_P_CREATED_MS, &hl_accept_row_columns, a);
 }
 
-static bool needs_head(const struct hl_database *db, const struct hl_fresh_run *fresh)
+static bool needs_head(const struct hl_database *db, const struct hl_new_run *run)
 {
-    return is_async(fresh->accept) && (!fresh->has_begun || hl_database_keeps_request(db));
+    return is_async(run->accept) && (!run->has_begun || hl_database_keeps_request(db));
 }
 
 static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
-    const struct hl_fresh_run *fresh, const struct hl_buf *sealed_head)
+    const struct hl_new_run *run, const struct hl_buf *sealed_head)
 {
     static const struct hl_body none = {.where = HL_BODY_NONE};
-    const struct hl_accept *a = fresh->accept;
-    bool keeps = needs_head(db, fresh);
-    hl_sql_bind_int(args, HL_SQL_P_NUMBER, fresh->number);
+    const struct hl_accept *a = run->accept;
+    bool keeps = needs_head(db, run);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
     hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
     if (keeps)
@@ -156,17 +156,17 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
     else
         hl_sql_bind_null(args, HL_SQL_P_HEAD);
     hl_sql_bind_time(args, HL_SQL_P_TIMEOUT_MS, (int64_t)a->terms.timeout_ms);
-    hl_sql_bind_time(args, HL_SQL_P_START_BY_MS, fresh->has_begun ? 0 : start_by_ms(a));
+    hl_sql_bind_time(args, HL_SQL_P_START_BY_MS, run->has_begun ? 0 : start_by_ms(a));
     hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }
 
 /* One, or HL_SQL_MANY. */
-static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run *fresh, size_t n)
+static enum hl_err write_some(struct hl_database *db, const struct hl_new_run *run, size_t n)
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0; i < n && !err; i++) {
-        const struct hl_accept *a = fresh[i].accept;
-        if (needs_head(db, &fresh[i]))
+        const struct hl_accept *a = run[i].accept;
+        if (needs_head(db, &run[i]))
             err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_heads[i]);
     }
     if (err)
@@ -174,20 +174,20 @@ static enum hl_err write_some(struct hl_database *db, const struct hl_fresh_run 
     enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
     struct hl_sql_args *args = hl_database_bind(db, add_run);
     for (size_t i = 0; i < n; i++)
-        bind_run(hl_sql_args_row(args, i), &fresh[i]);
+        bind_run(hl_sql_args_row(args, i), &run[i]);
     err = hl_database_run(db, add_run);
     if (err)
         return err;
     enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
-        bind_ticket(hl_sql_args_row(args, i), db, &fresh[i], &db->sealed_heads[i]);
+        bind_ticket(hl_sql_args_row(args, i), db, &run[i], &db->sealed_heads[i]);
     return hl_database_run(db, add_ticket);
 }
 
-static enum hl_err write_webhook(struct hl_database *db, struct hl_fresh_run *fresh)
+static enum hl_err write_webhook(struct hl_database *db, struct hl_new_run *run)
 {
-    const struct hl_accept *a = fresh->accept;
+    const struct hl_accept *a = run->accept;
     if (a->webhook_url.n == 0)
         return HL_OK;
     enum hl_err err =
@@ -197,10 +197,10 @@ static enum hl_err write_webhook(struct hl_database *db, struct hl_fresh_run *fr
             &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
     if (err)
         return err;
-    fresh->lane = hl_key_lane(&db->key, a->webhook_url);
+    run->lane = hl_key_lane(&db->key, a->webhook_url);
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)fresh->lane);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)run->lane);
     hl_sql_bind_blob(args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
     if (a->webhook_secret.n > 0)
         hl_sql_bind_blob(args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
@@ -208,57 +208,57 @@ static enum hl_err write_webhook(struct hl_database *db, struct hl_fresh_run *fr
         hl_sql_bind_null(args, HL_SQL_P_SECRET);
     hl_sql_bind_text(args, HL_SQL_P_TRACEPARENT, a->traceparent);
     err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
-    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, fresh->lane);
+    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, run->lane);
 }
 
-static void remember(struct hl_database *db, const struct hl_fresh_run *fresh)
+static void remember(struct hl_database *db, const struct hl_new_run *run)
 {
-    const struct hl_accept *a = fresh->accept;
+    const struct hl_accept *a = run->accept;
     bool has_file = a->body.where == HL_BODY_FILE;
     hl_running_run_add(db, &a->run_id,
         &(struct hl_stored_run){
-            .app_id = fresh->app_id,
-            .number = fresh->number,
+            .app_id = run->app_id,
+            .number = run->number,
             .state = HL_RUN_RUNNING,
             .epoch = 1,
             .attempt = 1,
             .is_async = is_async(a),
             .has_webhook = a->webhook_url.n > 0,
             .knows_lane = a->webhook_url.n > 0,
-            .lane = fresh->lane,
-            .has_request = needs_head(db, fresh),
+            .lane = run->lane,
+            .has_request = needs_head(db, run),
             .has_file = has_file,
             .file = a->body.file,
             .file_size = has_file ? a->body.size : 0,
         });
 }
 
-static enum hl_err wait_in_queue(struct hl_database *db, const struct hl_fresh_run *fresh)
+static enum hl_err wait_in_queue(struct hl_database *db, const struct hl_new_run *run)
 {
-    hl_heads_put(&db->heads, &fresh->accept->run_id, fresh->accept->head);
-    return hl_turn_put(db, fresh->number, &fresh->place);
+    hl_heads_put(&db->heads, &run->accept->run_id, run->accept->head);
+    return hl_turn_put(db, run->number, &run->place);
 }
 
 void hl_new_run_forget(struct hl_database *db)
 {
-    db->n_fresh = db->n_fresh_queued = 0;
+    db->n_new_runs = db->n_new_queued = 0;
     for (int i = 0; i < HL_PRIORITIES; i++)
-        db->fresh_turns[i].n = 0;
+        db->new_turns[i].n = 0;
 }
 
 enum hl_err hl_new_run_write(struct hl_database *db)
 {
     enum hl_err err = HL_OK;
-    for (size_t i = 0, many; i < db->n_fresh && !err; i += many) {
-        many = hl_sql_many(db->n_fresh - i);
-        err = write_some(db, &db->fresh[i], many);
+    for (size_t i = 0, many; i < db->n_new_runs && !err; i += many) {
+        many = hl_sql_many(db->n_new_runs - i);
+        err = write_some(db, &db->new_runs[i], many);
     }
-    for (size_t i = 0; i < db->n_fresh && !err; i++) {
-        err = write_webhook(db, &db->fresh[i]);
-        if (!err && db->fresh[i].has_begun)
-            remember(db, &db->fresh[i]);
+    for (size_t i = 0; i < db->n_new_runs && !err; i++) {
+        err = write_webhook(db, &db->new_runs[i]);
+        if (!err && db->new_runs[i].has_begun)
+            remember(db, &db->new_runs[i]);
         else if (!err)
-            err = wait_in_queue(db, &db->fresh[i]);
+            err = wait_in_queue(db, &db->new_runs[i]);
     }
     if (!err)
         hl_new_run_forget(db);

@@ -14,7 +14,7 @@ struct hl_database;
 /* A new run; `accept` stays until after the commit. */
 HL_MUST_CHECK enum hl_err hl_new_run_add(
     struct hl_database *db, int64_t app_id, const struct hl_accept *accept);
-/* Whether all queued runs are fresh ones: then hl_new_run_claim hands out the one of that class whose turn
+/* Whether all queued runs are new ones: then hl_new_run_claim hands out the one of that class whose turn
  * it is. NOMEM: nothing was changed. */
 bool hl_new_run_is_queue(const struct hl_database *db);
 HL_MUST_CHECK enum hl_err hl_new_run_claim(

@@ -14,7 +14,7 @@
 #include "store/sqlite/purge.h"
 #include "store/sqlite/running_run.h"
 
-static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *ended)
+static void bind_result(struct hl_sql_args *args, const struct hl_run_end *ended)
 {
     const struct hl_outcome *o = ended->outcome;
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, ended->number);
@@ -27,7 +27,7 @@ static void bind_result(struct hl_sql_args *args, const struct hl_ended_run *end
     hl_sql_bind_body(args, &o->body);
 }
 
-static enum hl_err add_results(struct hl_database *db, const struct hl_ended_run *ended, size_t n)
+static enum hl_err add_results(struct hl_database *db, const struct hl_run_end *ended, size_t n)
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0, many; i < n && !err; i += many) {
@@ -74,10 +74,10 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome,
     const struct hl_finish *times)
 {
-    enum hl_err err = db->n_ended == HL_ENDED_MAX ? hl_run_end_write(db) : HL_OK;
+    enum hl_err err = db->n_run_ends == HL_RUN_ENDS_MAX ? hl_run_end_write(db) : HL_OK;
     if (err)
         return err;
-    db->ended[db->n_ended++] = (struct hl_ended_run){
+    db->run_ends[db->n_run_ends++] = (struct hl_run_end){
         .run_id = run_id,
         .outcome = outcome,
         .app_id = run->app_id,
@@ -92,8 +92,8 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);
     hl_running_run_drop(db, run_id); /* looking for its rows may have written them only then */
     hl_database_keep_file(db, &outcome->body);
-    hl_purge_note_result(db, &outcome->body, db->ended[db->n_ended - 1].is_stream);
-    bool keeps = db->ended[db->n_ended - 1].keeps_request;
+    hl_purge_note_result(db, &outcome->body, db->run_ends[db->n_run_ends - 1].is_stream);
+    bool keeps = db->run_ends[db->n_run_ends - 1].keeps_request;
     hl_purge_note_late(db, run->number, keeps);
     if (run->has_file && !keeps)
         hl_database_doom_file(db, &run->file, run->file_size);
@@ -104,12 +104,12 @@ enum hl_err hl_run_end_write(struct hl_database *db)
 {
     enum hl_err err = hl_new_run_write(db);
     if (!err)
-        err = add_results(db, db->ended, db->n_ended);
-    for (size_t i = 0; i < db->n_ended && !err; i++) {
-        if (db->ended[i].keeps_request)
-            err = keep_request(db, db->ended[i].number);
+        err = add_results(db, db->run_ends, db->n_run_ends);
+    for (size_t i = 0; i < db->n_run_ends && !err; i++) {
+        if (db->run_ends[i].keeps_request)
+            err = keep_request(db, db->run_ends[i].number);
         if (!err)
-            err = end_ticket(db, db->ended[i].number);
+            err = end_ticket(db, db->run_ends[i].number);
     }
     if (!err)
         hl_run_end_forget(db);
@@ -118,7 +118,7 @@ enum hl_err hl_run_end_write(struct hl_database *db)
 
 void hl_run_end_forget(struct hl_database *db)
 {
-    db->n_ended = 0;
+    db->n_run_ends = 0;
 }
 
 enum hl_err hl_run_end_add_at_once(struct hl_database *db, const struct hl_id *run_id,

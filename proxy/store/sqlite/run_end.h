@@ -17,7 +17,7 @@ struct hl_stored_run;
 HL_MUST_CHECK enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     const struct hl_stored_run *run, const struct hl_outcome *outcome,
     const struct hl_finish *times);
-/* Writes the rows that wait for the end of the transaction, those of fresh runs first: before anybody
+/* Writes the rows that wait for the end of the transaction, those of new runs first: before anybody
  * looks for one of them. */
 HL_MUST_CHECK enum hl_err hl_run_end_write(struct hl_database *db);
 void hl_run_end_forget(

@@ -201,7 +201,7 @@ void hl_sqlite_free(struct hl_database *db)
     for (size_t i = 0; i < HL_SQL_MANY; i++)
         hl_buf_fini(&db->sealed_heads[i]);
     for (size_t i = 0; i < HL_PRIORITIES; i++)
-        hl_heap_fini(&db->fresh_turns[i]);
+        hl_heap_fini(&db->new_turns[i]);
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_buf_fini(&db->blocked);
@@ -223,8 +223,8 @@ static void close_all(struct hl_driver *d)
     .begin = hl_transaction_begin, .commit = hl_transaction_commit,                                \
     .rollback = hl_transaction_rollback, .accept = hl_stored_run_accept,                           \
     .record = hl_stored_run_record, .claim = hl_claim_take, .finish = hl_stored_run_finish,        \
-    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_ring_run_expire, \
-    .recall = hl_due_ring_run_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,         \
+    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_run_expire,      \
+    .recall = hl_due_run_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,              \
     .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
     .add_account = hl_account_add, .revoke_account = hl_account_revoke,                            \
     .limit_account = hl_account_limit, .touch_accounts = hl_account_touch,                         \

@@ -374,7 +374,7 @@ static void compare_memory(void)
     agree("pending", (long long)t.backlog.lanes.now.pending,
         (long long)model_deliveries(&t.m, MODEL_PENDING));
     agree("bytes in files", (long long)db->now.file_bytes, (long long)(bytes * FILE_SIZE));
-    agree("rows that wait", (long long)(db->n_fresh + db->n_ended), 0);
+    agree("rows that wait", (long long)(db->n_new_runs + db->n_run_ends), 0);
     agree("credit", (long long)t.batch.workers.total, t.credit);
     compare_running(db);
 }

@@ -187,7 +187,7 @@ ORDER BY turn.turn, turn.number LIMIT 1;
 -- name: TURN_NEXT_OTHER
 -- Of those whose subjects are not in a list, a JSON array.
 {in_turn}
-    AND turn.subject NOT IN (SELECT value FROM json_each(:barred))
+    AND turn.subject NOT IN (SELECT value FROM json_each(:blocked))
 ORDER BY turn.turn, turn.number LIMIT 1;
 
 -- name: TURN_LOST
