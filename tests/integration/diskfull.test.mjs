@@ -91,12 +91,18 @@ test('the file of a call that the store refuses for want of space is removed', {
     assert.equal((await accept(call, { body })).status, 202);
     assert.equal((await files()).length, 1);
     await fill(volume, VOLUME, 3 * MIB); // room for the body, but not for what is new
+    let kept = 1; // one more, where the store had looked just before
+    await until('it is seen', async () => {
+        const { status } = await accept(call, { body });
+        kept += status === 202;
+        return status === 503;
+    });
     for (let i = 0; i < 2; i++) assertProblem(await accept(call, { body }), 503);
-    await until('only the accepted one is left', async () => (await files()).length === 1);
+    await until('only what was accepted is left', async () => (await files()).length === kept);
     assert.deepEqual(await filesBelow(join(volume, 'data', 'tmp')), []);
     open();
     await until('it has run', async () => (await files()).length === 0);
-    assert.equal(seen.length, 1);
+    assert.equal(seen.length, kept);
 });
 
 test('a process killed on a full volume starts again and ends what it had', { limit: LIMIT }, async (t) => {
