@@ -11,7 +11,7 @@ import { atEnd } from './lib/cleanup.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
-import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -304,8 +304,9 @@ test('a directory that was moved starts no more, and says why', async (t) => {
     await sidecar.stop();
     await take(database, sidecar.dataDir);
     const env = { HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    const admin = `127.0.0.1:${await freePort()}`;
     for (const words of [[], ['config', 'check']]) {
-        const { code, stderr } = await run(words, { ...env, HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: '' });
+        const { code, stderr } = await run(words, { ...env, HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: admin });
         assert.notEqual(code, 0);
         assert.match(stderr, /HOOKLINE_DATA_DIR: the store in [^\n]* was moved to PostgreSQL[^\n]*HOOKLINE_STORE=postgres/);
     }
