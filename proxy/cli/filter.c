@@ -19,8 +19,8 @@ static int check_search(const struct hl_cli_filter *filter, const struct hl_cli 
     struct hl_status_range range;
     char destination[HL_DESTINATION_MAX];
     if (filter->status && !hl_status_range_read(hl_str_from(filter->status), &range))
-        status = hl_cli_usage_error(
-            cli, "--status takes a status (404), a class (5xx) or none, not \"%s\"", filter->status);
+        status = hl_cli_usage_error(cli,
+            "--status takes a status (404), a class (5xx) or none, not \"%s\"", filter->status);
     if (filter->destination &&
         hl_destination_write(destination, hl_str_from(filter->destination)) == 0)
         status = hl_cli_usage_error(cli,
@@ -57,8 +57,8 @@ int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, 
     status = check_search(filter, cli, status);
     struct hl_id id;
     if (filter->after && !hl_id_parse(hl_str_from(filter->after), &id))
-        status = hl_cli_usage_error(
-            cli, "--after takes a delivery's whole id, as it was printed, not \"%s\"", filter->after);
+        status = hl_cli_usage_error(cli,
+            "--after takes a delivery's whole id, as it was printed, not \"%s\"", filter->after);
     if (filter->is_async && filter->is_sync)
         status = hl_cli_usage_error(cli, "--async and --sync are mutually exclusive");
     filter->left = limit;

@@ -14,7 +14,8 @@ Test(snapshot_age, is_as_old_as_the_same_transaction_has_been_seen)
     cr_assert_eq(hl_pg_snapshot_age_look(&h, 701, 0, 60000), 0, "that one is gone");
     cr_assert_eq(hl_pg_snapshot_age_look(&h, 0, 0, 70000), 0);
     cr_assert_eq(hl_pg_snapshot_age_look(&h, 0, 0, 90000), 0, "nothing grows older");
-    cr_assert_eq(hl_pg_snapshot_age_look(&h, 600, 0, 95000), 0, "numbers begin again after the last");
+    cr_assert_eq(
+        hl_pg_snapshot_age_look(&h, 600, 0, 95000), 0, "numbers begin again after the last");
 }
 
 Test(snapshot_age, goes_by_the_time_that_may_be_seen_when_that_is_longer)
