@@ -167,5 +167,7 @@ test('a forked process that comes back to the host ends, and runs no call that w
 test('what setup() forks does not serve', async (t) => {
     const { host } = await start(t, { SETUP_FORKS: 'yes' });
     assert.equal((await host.call('tells', {})).json(), 'status 0');
-    assert.equal(host.log.filter(({ msg }) => msg === 'listening').length, 1);
+    const isUp = ({ msg }) => msg === 'listening';
+    await until('it is said that it listens', () => host.log.some(isUp));
+    assert.equal(host.log.filter(isUp).length, 1);
 });

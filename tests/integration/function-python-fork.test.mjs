@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { INTERPRETERS, get, startPython } from './lib/python.mjs';
 import { connect } from './lib/raw.mjs';
-import { within } from './lib/until.mjs';
+import { until, within } from './lib/until.mjs';
 
 const LEAVES_BEHIND = `
 import asyncio, multiprocessing, os, time
@@ -248,7 +248,9 @@ def run():
             { python },
         );
         assert.deepEqual((await app.call('run', {})).json(), [0, 3]);
-        assert.equal(app.log.filter(({ msg }) => msg === 'listening').length, 1);
+        const isUp = ({ msg }) => msg === 'listening';
+        await until('it is said that it listens', () => app.log.some(isUp));
+        assert.equal(app.log.filter(isUp).length, 1);
     });
 }
 
