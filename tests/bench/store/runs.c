@@ -62,7 +62,7 @@ static struct hl_body new_body(size_t size)
     if (!body.bytes)
         fail("body", HL_ERR_NOMEM);
     memcpy(body.bytes, payload, size);
-    memcpy(body.sha256, digest_of(size), sizeof(body.sha256));
+    memcpy(body.digest, digest_of(size), sizeof(body.digest));
     return body;
 }
 
