@@ -62,10 +62,14 @@ function binds(socket, bind) {
     });
 }
 
+/** For a start that nothing is said about: the usual ports may be another's, for as long as that runs. */
+const ANY_PORTS = { HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: '127.0.0.1:0' };
+
 /** Runs the binary to its end: `{ code, stdout, stderr }`. `killed`: once that is resolved, by SIGKILL. */
 export async function run(args, env = {}, { input, killed, interrupted } = {}) {
     const limits = { timeout: 60_000, killSignal: 'SIGKILL' }; // one that does not end must not outlive its test
-    const child = spawn(BINARY, args, { env: { ...surroundings, ...env }, stdio: 'pipe', ...limits });
+    const ports = args.length === 0 || args[0] === 'serve' ? ANY_PORTS : {};
+    const child = spawn(BINARY, args, { env: { ...surroundings, ...ports, ...env }, stdio: 'pipe', ...limits });
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
         child[name].setEncoding('utf8').on('data', (text) => (output[name] += text));
