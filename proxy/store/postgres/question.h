@@ -9,8 +9,10 @@
 #include "base/err.h"
 #include "store/postgres/statement.h"
 
+struct hl_destination_row;
 struct hl_id;
 struct hl_pg_params;
+struct hl_pg_row;
 struct hl_pg_store;
 struct hl_run_search;
 struct hl_store_msg;
@@ -25,6 +27,10 @@ struct hl_pg_question {
 extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_delivery,
     hl_pg_list_deliveries, hl_pg_list_destinations, hl_pg_list_apps, hl_pg_list_replicas,
     hl_pg_list_accounts, hl_pg_list_keys, hl_pg_overview;
+
+/* From the columns that the part lane_columns of ask.sql has. */
+void hl_pg_read_destination(
+    struct hl_pg_store *s, struct hl_pg_row *from, struct hl_destination_row *row);
 
 /* Of a list, from `before` and the time bounds: ids in [from, until). */
 void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,

@@ -223,14 +223,16 @@ static enum hl_pg_sql bind_list_destinations(
     return HL_PG_DO_ASK_DESTINATIONS;
 }
 
-static void read_row(struct hl_pg_store *s, struct hl_pg_row *from, struct hl_destination_row *row)
+void hl_pg_read_destination(
+    struct hl_pg_store *s, struct hl_pg_row *from, struct hl_destination_row *row)
 {
     struct hl_id run_id;
-    row->lane = (uint64_t)hl_pg_int(from);
     hl_pg_id(from, &run_id);
     struct hl_str written =
         hl_destination_unseal(&s->sealer, "run.url", &run_id, hl_pg_str(from), row->destination);
     row->destination[written.n] = '\0';
+    hl_str_put_cut(row->last_error, sizeof(row->last_error), hl_pg_str(from));
+    row->lane = (uint64_t)hl_pg_int(from);
     row->pending = (uint64_t)hl_pg_int(from);
     row->dead = (uint64_t)hl_pg_int(from);
     row->oldest_ms = hl_pg_int(from);
@@ -241,7 +243,6 @@ static void read_row(struct hl_pg_store *s, struct hl_pg_row *from, struct hl_de
     row->p95_us += hl_pg_int(from);
     row->last_ms = hl_pg_int(from);
     row->last_status = (uint16_t)hl_pg_int(from);
-    hl_str_put_cut(row->last_error, sizeof(row->last_error), hl_pg_str(from));
 }
 
 static enum hl_err read_list_destinations(
@@ -255,7 +256,7 @@ static enum hl_err read_list_destinations(
         return HL_ERR_NOMEM;
     for (size_t i = 0; i < n && i < l->limit; i++) {
         struct hl_pg_row from = {.result = result, .row = (int)i};
-        read_row(s, &from, &l->rows[l->count++]);
+        hl_pg_read_destination(s, &from, &l->rows[l->count++]);
     }
     return HL_OK;
 }

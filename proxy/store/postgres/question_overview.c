@@ -80,29 +80,6 @@ static void read_point(struct hl_pg_row *from, struct hl_overview *o)
     hl_overview_add_point(o, (o->first_ms + point * o->step_ms) / HL_TALLY_MINUTE_MS, count);
 }
 
-static void read_destination(
-    struct hl_pg_store *s, struct hl_pg_row *from, struct hl_destination_row *row)
-{
-    struct hl_id run_id;
-    from->column = ID;
-    hl_pg_id(from, &run_id);
-    struct hl_str written =
-        hl_destination_unseal(&s->sealer, "run.url", &run_id, hl_pg_str(from), row->destination);
-    row->destination[written.n] = '\0';
-    hl_str_put_cut(row->last_error, sizeof(row->last_error), hl_pg_str(from));
-    row->lane = (uint64_t)hl_pg_int(from);
-    row->pending = (uint64_t)hl_pg_int(from);
-    row->dead = (uint64_t)hl_pg_int(from);
-    row->oldest_ms = hl_pg_int(from);
-    row->failing_since_ms = hl_pg_int(from);
-    row->attempts = (uint64_t)hl_pg_int(from);
-    row->ok = (uint64_t)hl_pg_int(from);
-    row->p95_us = hl_pg_next_is_null(from) ? -1 : 0;
-    row->p95_us += hl_pg_int(from);
-    row->last_ms = hl_pg_int(from);
-    row->last_status = (uint16_t)hl_pg_int(from);
-}
-
 static void read_failing(struct hl_pg_store *s, struct hl_pg_row *from, struct hl_overview *o)
 {
     if (o->n_failing == HL_OVERVIEW_WORST)
@@ -110,7 +87,8 @@ static void read_failing(struct hl_pg_store *s, struct hl_pg_row *from, struct h
     struct hl_overview_failing *failing = &o->failing[o->n_failing++];
     from->column = TEXT_1;
     hl_str_put_cut(failing->project, sizeof(failing->project), hl_pg_str(from));
-    read_destination(s, from, &failing->row);
+    from->column = ID;
+    hl_pg_read_destination(s, from, &failing->row);
 }
 
 static void read_replica(struct hl_pg_row *from, struct hl_overview *o)

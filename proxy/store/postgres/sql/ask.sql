@@ -240,8 +240,9 @@ FROM {found_deliveries({and})} f;
 -- destinations --------------------------------------------------------------------------------------------------------
 
 -- part: lane_columns
-l.lane, last.run_id, last.url, c.pending, dead.n, c.oldest_ms, f.since_ms,
-    a.n, a.ok, a.p95_us, a.last_ms, a.last_status, a.last_error;
+-- As hl_pg_read_destination reads them.
+last.run_id, last.url, a.last_error, l.lane, c.pending, dead.n, c.oldest_ms, f.since_ms,
+    a.n, a.ok, a.p95_us, a.last_ms, a.last_status;
 
 -- part: lane_joins(project)
 -- What is said of a destination: of `l` (lane). :looks how many deliveries are looked at, :attempts_since_ms from when on
@@ -375,8 +376,8 @@ SELECT 3, project, NULL, NULL, run_id, url, last_error, lane, pending, dead,
 FROM (
     SELECT l.project, {lane_columns}
     FROM worst l
-    {lane_joins(l.project)}) AS w(project, lane, run_id, url,
-    pending, dead, oldest_ms, since_ms, attempts, ok, p95_us, last_ms, last_status, last_error)
+    {lane_joins(l.project)}) AS w(project, run_id, url, last_error, lane,
+    pending, dead, oldest_ms, since_ms, attempts, ok, p95_us, last_ms, last_status)
 UNION ALL
 SELECT 4, name, version, state, node_id, NULL, NULL,
     floor(extract(epoch FROM started_at) * 1000)::bigint,
