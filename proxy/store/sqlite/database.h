@@ -40,6 +40,8 @@ struct hl_shed_walk {
     int64_t result;   /* those up to here have given what they had, or were passed over */
     int64_t again;    /* the first that was passed over for its pending delivery; 0: none */
     int64_t again_ms; /* when those have another turn */
+    int64_t soon_ms;  /* the same, where a delivery has ended since the last turn */
+    int64_t looks;    /* at so many since the last turn began */
 };
 
 /* What a rollback must put back beside the database's own content. */

@@ -16,6 +16,9 @@
 
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */
 #define LOOK_AGAIN_MS 60000
+/* Between two turns of a walk through what was passed over, where a delivery has ended since. */
+#define LEAST_PAUSE_MS 250
+#define LOOKS_A_MS     10
 /* Results that one step of shedding looks at: about a millisecond. */
 #define SHED_LOOKS 256
 #define SHED_KEYS  64
@@ -460,6 +463,7 @@ static enum hl_err shed_next(struct hl_database *db, enum hl_shed what, int *lef
     if (err)
         return err;
     walk->result = result.number;
+    walk->looks++;
     if (pending && walk->again == 0)
         walk->again = result.number;
     if (!may)
@@ -470,9 +474,16 @@ static enum hl_err shed_next(struct hl_database *db, enum hl_shed what, int *lef
     return give_up(db, what, &result);
 }
 
+/* The longer the last turn took, the later is the next: looking takes a tenth of the time at most. */
+static int64_t pause_before_turn(const struct hl_shed_walk *walk)
+{
+    int64_t ms = LEAST_PAUSE_MS + walk->looks / LOOKS_A_MS;
+    return ms < LOOK_AGAIN_MS ? ms : LOOK_AGAIN_MS;
+}
+
 /* A walk only goes forward, so that a store with nothing left to give is not looked through again
- * and again; those that were passed over because of a pending delivery have another turn after a
- * while, those that ended behind its back as soon as it has come to the end. */
+ * and again; those that were passed over because of a pending delivery have another turn soon
+ * after one has ended, those that ended behind its back as soon as it has come to the end. */
 static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
 {
     struct hl_shed_walk *walk = &db->now.shed[what];
@@ -493,9 +504,20 @@ static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
         walk->result = walk->again - 1;
         walk->again = 0;
         walk->again_ms = now_ms + LOOK_AGAIN_MS;
+        walk->soon_ms = now_ms + pause_before_turn(walk);
+        walk->looks = 0;
         err = HL_OK;
     }
     return err;
+}
+
+void hl_purge_note_delivery_end(struct hl_database *db)
+{
+    for (int what = HL_SHED_BODIES; what < HL_SHED_WALKS; what++) {
+        struct hl_shed_walk *walk = &db->now.shed[what];
+        if (walk->again_ms > walk->soon_ms)
+            walk->again_ms = walk->soon_ms;
+    }
 }
 
 /* The keys of runs that are gone go after them: kept for their day they would fill what the runs have

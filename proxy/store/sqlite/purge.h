@@ -22,5 +22,7 @@ HL_MUST_CHECK enum hl_err hl_purge_load_streams(struct hl_database *db);
 void hl_purge_note_result(struct hl_database *db, const struct hl_body *body, bool is_stream);
 /* That run ends; shedding may be past the place where its result goes, and its request. */
 void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request);
+/* A delivery has ended: what shedding passed over for it may go soon. */
+void hl_purge_note_delivery_end(struct hl_database *db);
 
 #endif

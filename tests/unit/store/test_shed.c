@@ -467,6 +467,22 @@ Test(shed, apps_of_a_purge_that_was_rolled_back_go_with_the_next)
 
 /* --- how much is looked at -------------------------------------------------------------------- */
 
+Test(shed, those_passed_over_go_soon_after_their_delivery_has_ended)
+{
+    struct hl_id file;
+    finish_many(1, "https://e.org/", &file);
+    limit_to(0);
+    shed_all();
+    cr_assert(has_file(&file));
+    end_delivery(HL_ATTEMPT_OK);
+    int64_t asked_ms = hl_clock_wall_ms();
+    while (has_file(&file) && hl_clock_wall_ms() < asked_ms + 30000) {
+        shed_once();
+        usleep(1000);
+    }
+    cr_assert(!has_file(&file), "its turn is not in a minute");
+}
+
 static unsigned statements_of_a_step(void)
 {
     unsigned before = statements;
