@@ -4,8 +4,10 @@
  * counted from when the test set `seen` to 0 (0: none does), how many in a row do, how many there were,
  * and how many have failed. In front of a sanitizer's allocator it hands on to that, so what is lost
  * or used after its end is seen as ever. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,9 +28,12 @@ static struct {
     _Atomic uint64_t at, count, seen, failed;
 } * plan;
 static bool is_told; /* FAIL_ALLOC_TRACE: where each failed one was asked for */
+static int (*real_getattr)(pthread_t thread, pthread_attr_t *attr);
+static _Thread_local bool is_spared;
 
 __attribute__((constructor)) static void read_plan(void)
 {
+    *(void **)&real_getattr = dlsym(RTLD_NEXT, "pthread_getattr_np");
     const char *path = getenv("FAIL_ALLOC");
     int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
@@ -45,7 +50,7 @@ __attribute__((constructor)) static void read_plan(void)
 static bool fails(void)
 {
     uint64_t at = plan ? atomic_load(&plan->at) : 0;
-    if (at == 0)
+    if (at == 0 || is_spared)
         return false;
     uint64_t n = atomic_fetch_add(&plan->seen, 1) + 1;
     if (n < at || n >= at + atomic_load(&plan->count))
@@ -93,4 +98,13 @@ char *strndup(const char *text, size_t most)
 char *strdup(const char *text)
 {
     return strndup(text, strlen(text));
+}
+
+/* A sanitizer asks for each new thread's stack by this, and aborts where it finds no memory. */
+int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+    is_spared = true;
+    int rc = real_getattr(thread, attr);
+    is_spared = false;
+    return rc;
 }
