@@ -19,10 +19,10 @@
 #include "config/option.h"
 #include "config/option_value.h"
 #include "config/endpoint.h"
+#include "dns/trust.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "webhook/certificate.h"
-#include "webhook/trust.h"
 
 void hl_cli_print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
 {
@@ -168,7 +168,8 @@ static enum hl_err check_trust(struct check *c)
 {
     struct hl_trust trust;
     char why[WHY_MAX] = "";
-    if (hl_trust_init(&trust, c->config->webhook_ca_file, why, sizeof(why)) != HL_OK)
+    if (hl_trust_init(&trust, "HOOKLINE_WEBHOOK_CA_FILE", c->config->webhook_ca_file, why,
+            sizeof(why)) != HL_OK)
         return report(c, why);
     hl_trust_fini(&trust);
     return HL_OK;

@@ -5,19 +5,17 @@
 #include "webhook/certificate.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "dns/trust.h"
 
 #define FILE_MAX (1024 * 1024)
 #define LOOK_MS  1000
-#define CHECK_MS 5000
 
 static void write_version(const struct hl_certificate *c, char out[192]);
 static enum hl_err load(struct hl_certificate *c, char *why, size_t why_len);
@@ -114,7 +112,7 @@ static bool is_pair(const struct hl_certificate *c)
 {
     CURL *easy = curl_easy_init();
     bool is_good = easy && curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L) == CURLE_OK &&
-                   hl_certificate_show(c, easy) == HL_OK && hl_certificate_check(easy);
+                   hl_certificate_show(c, easy) == HL_OK && hl_tls_files_check(easy);
     curl_easy_cleanup(easy);
     return is_good;
 }
@@ -160,63 +158,4 @@ void hl_certificate_fini(struct hl_certificate *c)
 {
     wipe(&c->cert);
     wipe(&c->key);
-}
-
-/* ---- whether its TLS library can use the files ---- */
-
-/* A listener on a port of the loopback that the kernel picks; -1: there is none. */
-static int open_listener(struct sockaddr_in *at)
-{
-    socklen_t len = sizeof *at;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    if (fd >= 0 && bind(fd, (struct sockaddr *)at, sizeof *at) == 0 && listen(fd, 1) == 0 &&
-        getsockname(fd, (struct sockaddr *)at, &len) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* Whoever connects is hung up on. */
-static CURLcode shake_hands(CURLM *multi, int listener)
-{
-    struct curl_waitfd wait = {.fd = listener, .events = CURL_WAIT_POLLIN};
-    for (int running = 1, left;;) {
-        curl_multi_perform(multi, &running);
-        CURLMsg *msg = curl_multi_info_read(multi, &left);
-        if (msg)
-            return msg->data.result;
-        int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (peer >= 0) {
-            close(peer);
-            wait.fd = -1;
-        }
-        curl_multi_poll(multi, &wait, 1, CHECK_MS, NULL);
-    }
-}
-
-static bool set_up(CURL *easy, unsigned port)
-{
-    return curl_easy_setopt(easy, CURLOPT_URL, "https://127.0.0.1/") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PORT, (long)port) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)CHECK_MS) == CURLE_OK;
-}
-
-bool hl_certificate_check(CURL *easy)
-{
-    struct sockaddr_in at;
-    int listener = open_listener(&at);
-    CURLM *multi = curl_multi_init();
-    bool is_set = listener >= 0 && multi && set_up(easy, ntohs(at.sin_port)) &&
-                  curl_multi_add_handle(multi, easy) == CURLM_OK;
-    CURLcode code = is_set ? shake_hands(multi, listener) : CURLE_OUT_OF_MEMORY;
-    if (is_set)
-        curl_multi_remove_handle(multi, easy);
-    curl_multi_cleanup(multi);
-    if (listener >= 0)
-        close(listener);
-    return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR;
 }

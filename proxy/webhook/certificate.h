@@ -28,9 +28,4 @@ void hl_certificate_refresh(struct hl_certificate *c);
 HL_MUST_CHECK enum hl_err hl_certificate_show(const struct hl_certificate *c, CURL *easy);
 void hl_certificate_fini(struct hl_certificate *c);
 
-/* Whether libcurl's TLS library can use the files of a setting, who else would know: begins a handshake with a
- * listener of our own, which hangs up before its first answer; by then all files are loaded. The options that name
- * them are set already. False: it could not begin. After curl_global_init. */
-bool hl_certificate_check(CURL *easy);
-
 #endif

@@ -81,7 +81,8 @@ static enum hl_err set_up(
             HL_SERVICE_NAME_MAX);
         return HL_ERR_INVALID;
     }
-    enum hl_err err = hl_trust_init(&c->trust, config->webhook_ca_file, why, why_len);
+    enum hl_err err =
+        hl_trust_init(&c->trust, "HOOKLINE_WEBHOOK_CA_FILE", config->webhook_ca_file, why, why_len);
     if (err == HL_OK)
         err = set_up_egress(c, config, why, why_len);
     if (err != HL_OK)

@@ -4,11 +4,11 @@
 
 #include "base/list.h"
 #include "dns/resolver.h"
+#include "dns/trust.h"
 #include "webhook/identity.h"
 #include "webhook/parcel.h"
 #include "webhook/proxy.h"
 #include "webhook/transfer.h"
-#include "webhook/trust.h"
 #include "webhook/key_limit.h"
 
 struct hl_config;

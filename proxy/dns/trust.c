@@ -4,25 +4,27 @@
  * a parsed bundle from one connection to the next only when it is a file (parsing some 140
  * certificates costs more than the rest of a handshake). So the merged bundle is a file too: one in
  * memory, named through /proc/self/fd. */
-#include "webhook/trust.h"
+#include "dns/trust.h"
 
-#include <curl/curl.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "webhook/certificate.h"
 
 #define BUNDLE_MAX (16 * 1024 * 1024)
+#define CHECK_MS   5000
 
 static enum hl_err append_file(struct hl_buf *out, const char *path);
 static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
 
-enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why, size_t why_len)
+enum hl_err hl_trust_init(
+    struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len)
 {
     const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
     bool has_system = system && access(system, R_OK) == 0;
@@ -37,15 +39,14 @@ enum hl_err hl_trust_init(struct hl_trust *trust, struct hl_str extra, char *why
     if (err == HL_OK && fault)
         err = HL_ERR_INVALID;
     if (err != HL_OK)
-        snprintf(why, why_len,
-            "HOOKLINE_WEBHOOK_CA_FILE: %.*s: %s; it must be a readable file of PEM certificates",
-            HL_STR_ARG(extra), fault);
+        snprintf(why, why_len, "%s: %.*s: %s; it must be a readable file of PEM certificates",
+            option, HL_STR_ARG(extra), fault);
     if (err == HL_OK && has_system)
         err = append_file(&bundle, system);
     if (err == HL_OK)
         err = publish(trust, hl_buf_str(&bundle));
     if (err != HL_OK && !why[0])
-        snprintf(why, why_len, "HOOKLINE_WEBHOOK_CA_FILE: it cannot be combined with %s: %s",
+        snprintf(why, why_len, "%s: it cannot be combined with %s: %s", option,
             has_system ? system : "nothing", hl_err_text(err));
     hl_buf_fini(&bundle);
     return err;
@@ -72,7 +73,7 @@ static bool can_be_loaded(const char *path)
     bool is_good = easy && curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
                    curl_easy_setopt(easy, CURLOPT_CAINFO, path) == CURLE_OK &&
                    curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK &&
-                   hl_certificate_check(easy);
+                   hl_tls_files_check(easy);
     curl_easy_cleanup(easy);
     return is_good;
 }
@@ -93,7 +94,7 @@ static const char *find_fault(struct hl_str pem, const char *path)
 
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)
 {
-    int fd = memfd_create("webhook-ca", MFD_CLOEXEC);
+    int fd = memfd_create("authorities", MFD_CLOEXEC);
     if (fd < 0)
         return hl_err_from_errno(errno);
     for (size_t done = 0; done < bundle.n;) {
@@ -116,4 +117,63 @@ void hl_trust_fini(struct hl_trust *trust)
     if (trust->fd >= 0)
         close(trust->fd);
     *trust = (struct hl_trust){.fd = -1};
+}
+
+/* ---- whether the TLS library can use the files ---- */
+
+/* A listener on a port of the loopback that the kernel picks; -1: there is none. */
+static int open_listener(struct sockaddr_in *at)
+{
+    socklen_t len = sizeof *at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    *at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd >= 0 && bind(fd, (struct sockaddr *)at, sizeof *at) == 0 && listen(fd, 1) == 0 &&
+        getsockname(fd, (struct sockaddr *)at, &len) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Whoever connects is hung up on. */
+static CURLcode shake_hands(CURLM *multi, int listener)
+{
+    struct curl_waitfd wait = {.fd = listener, .events = CURL_WAIT_POLLIN};
+    for (int running = 1, left;;) {
+        curl_multi_perform(multi, &running);
+        CURLMsg *msg = curl_multi_info_read(multi, &left);
+        if (msg)
+            return msg->data.result;
+        int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (peer >= 0) {
+            close(peer);
+            wait.fd = -1;
+        }
+        curl_multi_poll(multi, &wait, 1, CHECK_MS, NULL);
+    }
+}
+
+static bool set_up(CURL *easy, unsigned port)
+{
+    return curl_easy_setopt(easy, CURLOPT_URL, "https://127.0.0.1/") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PORT, (long)port) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)CHECK_MS) == CURLE_OK;
+}
+
+bool hl_tls_files_check(CURL *easy)
+{
+    struct sockaddr_in at;
+    int listener = open_listener(&at);
+    CURLM *multi = curl_multi_init();
+    bool is_set = listener >= 0 && multi && set_up(easy, ntohs(at.sin_port)) &&
+                  curl_multi_add_handle(multi, easy) == CURLM_OK;
+    CURLcode code = is_set ? shake_hands(multi, listener) : CURLE_OUT_OF_MEMORY;
+    if (is_set)
+        curl_multi_remove_handle(multi, easy);
+    curl_multi_cleanup(multi);
+    if (listener >= 0)
+        close(listener);
+    return code == CURLE_SSL_CONNECT_ERROR || code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR;
 }

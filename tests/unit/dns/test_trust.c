@@ -1,6 +1,6 @@
 /* test_trust.c - the operator's CA file adds to the system's bundle. */
 #include "base/str.h"
-#include "webhook/trust.h"
+#include "dns/trust.h"
 
 #include <criterion/criterion.h>
 #include <curl/curl.h>
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define OPTION "HOOKLINE_WEBHOOK_CA_FILE"
 
 /* Of an authority that nobody else knows, until 2126; and its key. */
 static const char pem[] = "-----BEGIN CERTIFICATE-----\n"
@@ -64,7 +66,7 @@ Test(trust, is_the_systems_bundle_without_a_file)
 {
     struct hl_trust trust;
     char why[200] = "";
-    cr_assert_eq(hl_trust_init(&trust, HL_STR(""), why, sizeof why), HL_OK);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, HL_STR(""), why, sizeof why), HL_OK);
     const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
     if (system && access(system, R_OK) == 0)
         cr_assert_str_eq(trust.file, system);
@@ -76,7 +78,7 @@ Test(trust, adds_the_file_to_the_systems_bundle)
     struct hl_trust trust;
     char why[200] = "", start[64];
     write_file(pem);
-    cr_assert_eq(hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_OK);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_OK);
     const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
     long system_size = system && access(system, R_OK) == 0 ? size_of(system) + 1 : 0;
     cr_assert_eq(size_of(trust.file), (long)strlen(pem) + 1 + system_size);
@@ -91,8 +93,8 @@ Test(trust, names_the_option_when_the_file_is_no_use)
 {
     struct hl_trust trust;
     char why[200] = "";
-    cr_assert_eq(
-        hl_trust_init(&trust, HL_STR("/nonexistent/ca.pem"), why, sizeof why), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, HL_STR("/nonexistent/ca.pem"), why, sizeof why),
+        HL_ERR_NOT_FOUND);
     cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
     cr_assert_not_null(strstr(why, "/nonexistent/ca.pem"));
 }
@@ -103,8 +105,8 @@ static void refuse(const char *text, const char *because)
     char why[300] = "";
     strcpy(path, "/tmp/hl-trust-XXXXXX");
     write_file(text);
-    cr_assert_eq(
-        hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_ERR_INVALID, "%s", text);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_ERR_INVALID,
+        "%s", text);
     cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE: /tmp/hl-trust-"), "%s", why);
     cr_assert_not_null(strstr(why, because), "%s", why);
     unlink(path);
@@ -131,6 +133,7 @@ Test(trust, takes_several_certificates_and_a_key_beside_them)
     char why[300] = "", all[3 * sizeof pem + sizeof key];
     snprintf(all, sizeof all, "# ours\n%s%s%s", pem, key, pem);
     write_file(all);
-    cr_assert_eq(hl_trust_init(&trust, hl_str_from(path), why, sizeof why), HL_OK, "%s", why);
+    cr_assert_eq(
+        hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_OK, "%s", why);
     hl_trust_fini(&trust);
 }

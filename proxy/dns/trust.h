@@ -1,0 +1,33 @@
+/* trust.h - the certificate authorities that a server's certificate may come from, for libcurl: the
+ * system's, and those of a setting's file. */
+#ifndef HL_DNS_TRUST_H
+#define HL_DNS_TRUST_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct hl_str;
+
+struct hl_trust {
+    /* A PEM file with all of them; NULL: the system has no bundle, libcurl's directory holds. */
+    const char *file;
+    char path[32];
+    int fd; /* of a merged bundle; -1: none */
+};
+
+/* `extra`: a path, or empty; the value of `option`. On failure `why` is one line with the option's name, and
+ * there is nothing to end. After curl_global_init. */
+HL_MUST_CHECK enum hl_err hl_trust_init(
+    struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len);
+void hl_trust_fini(struct hl_trust *trust);
+
+/* Whether libcurl's TLS library can use the files of a setting, who else would know: begins a handshake with a
+ * listener of our own, which hangs up before its first answer; by then all files are loaded. The options that name
+ * them are set already. False: it could not begin. After curl_global_init. */
+bool hl_tls_files_check(CURL *easy);
+
+#endif
