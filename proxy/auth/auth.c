@@ -218,6 +218,9 @@ static enum hl_err open_all(struct hl_auth *auth, char *why, size_t why_len)
         return err;
     warn_of_settings(auth->config);
     auth->has_curl = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+    err = hl_key_keeper_read_authorities(&auth->keeper, why, why_len);
+    if (err)
+        return err;
     return start_threads(auth, why, why_len);
 }
 
@@ -234,6 +237,7 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     sem_init(&auth->late.wake, 0, 0);
     hl_random_fill(auth->identity_seed, sizeof(auth->identity_seed));
     auth->keeper.registry = &auth->registry;
+    auth->keeper.trust.fd = -1;
     auth->keeper.store = store;
     auth->checker.registry = &auth->registry;
     auth->checker.store = hl_store_is_shared(store) ? store : NULL;
@@ -304,6 +308,16 @@ static void stop_late(struct hl_auth_late *late)
     late->is_started = false;
 }
 
+static enum hl_err check_authorities(struct hl_key_keeper *keeper, char *why, size_t why_len)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    enum hl_err err = hl_key_keeper_read_authorities(keeper, why, why_len);
+    if (!err)
+        hl_trust_fini(&keeper->trust);
+    curl_global_cleanup();
+    return err;
+}
+
 enum hl_err hl_auth_check_settings(const struct hl_config *config, char *why, size_t why_len)
 {
     struct hl_registry registry;
@@ -314,6 +328,8 @@ enum hl_err hl_auth_check_settings(const struct hl_config *config, char *why, si
     enum hl_err err = hl_registry_init(&registry);
     if (!err)
         err = hl_key_keeper_read_file(&keeper, why, why_len);
+    if (!err)
+        err = check_authorities(&keeper, why, why_len);
     hl_registry_fini(&registry);
     return err;
 }

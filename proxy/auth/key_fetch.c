@@ -1,4 +1,4 @@
-/* key_fetch.c - one GET of a key set, with libcurl, at addresses that were looked up before.
+/* key_fetch.c - one GET of a key set, or of what leads to one, with libcurl, at addresses that were looked up before.
  * Thread: the keeper's.
  * Promise: bounded in time and size; no thread of a resolver, which would outlive the fetch, or hold
  * it; certificates are verified; nothing is followed, no proxy, cookie or netrc of the environment has
@@ -14,30 +14,35 @@
 static const char out_of_memory[] = "out of memory";
 static const char stopped[] = "hookline stops";
 
-static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup *lookup,
-    const struct hl_url *url, const _Atomic bool *stops);
-static const char *get(CURLM *multi, CURL *easy, const _Atomic bool *stops);
+static const char *look_up(struct hl_key_fetcher *f, struct hl_lookup *lookup,
+    const struct hl_url *url, uint64_t until_ms);
+static const char *get(struct hl_key_fetcher *f, CURL *easy);
 static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t left_ms);
+static bool set_trust(CURL *easy, const char *ca_file);
 
-const char *hl_key_fetch(CURLM *multi, struct hl_resolver *resolver, struct hl_str text,
-    struct hl_buf *out, const _Atomic bool *stops)
+static uint64_t left_of(uint64_t until_ms)
+{
+    uint64_t now_ms = hl_clock_mono_ms();
+    return until_ms > now_ms ? until_ms - now_ms : 1;
+}
+
+const char *hl_key_fetch(
+    struct hl_key_fetcher *f, struct hl_str text, uint64_t until_ms, struct hl_buf *out)
 {
     struct hl_url url;
     struct hl_lookup lookup;
     struct hl_pin pin = {0};
-    uint64_t until_ms = hl_clock_mono_ms() + HL_KEY_FETCH_MS;
     if (!hl_url_parse(text, &url))
         return "it is not a URL";
-    const char *fault = look_up(multi, resolver, &lookup, &url, stops);
+    const char *fault = look_up(f, &lookup, &url, until_ms);
     if (fault)
         return fault;
     CURL *easy = curl_easy_init();
     if (!easy)
         return out_of_memory;
-    uint64_t now_ms = hl_clock_mono_ms();
-    bool is_ready = set_up(easy, text, out, until_ms > now_ms ? until_ms - now_ms : 1) &&
+    bool is_ready = set_up(easy, text, out, left_of(until_ms)) && set_trust(easy, f->ca_file) &&
                     hl_pin_set(&pin, easy, url.port, lookup.addresses, lookup.n) == HL_OK;
-    fault = is_ready ? get(multi, easy, stops) : out_of_memory;
+    fault = is_ready ? get(f, easy) : out_of_memory;
     hl_pin_clear(&pin, easy);
     curl_easy_cleanup(easy);
     return fault;
@@ -51,9 +56,10 @@ static void on_addresses(void *self, struct hl_lookup *lookup)
 }
 
 /* A host that is an address is that address. */
-static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup *lookup,
-    const struct hl_url *url, const _Atomic bool *stops)
+static const char *look_up(
+    struct hl_key_fetcher *f, struct hl_lookup *lookup, const struct hl_url *url, uint64_t until_ms)
 {
+    struct hl_resolver *r = &f->resolver;
     bool is_done = false;
     hl_lookup_init(lookup);
     if (hl_guard_parse_host(url->host, url->is_bracketed, &lookup->addresses[0])) {
@@ -63,12 +69,12 @@ static const char *look_up(CURLM *multi, struct hl_resolver *r, struct hl_lookup
     r->on_end = on_addresses;
     r->self = &is_done;
     /* Half of it is left for the request, whoever is silent. */
-    if (hl_resolver_begin(r, lookup, url->host, HL_KEY_FETCH_MS) != HL_OK)
+    if (hl_resolver_begin(r, lookup, url->host, left_of(until_ms)) != HL_OK)
         return out_of_memory;
-    while (!is_done && !atomic_load(stops)) {
+    while (!is_done && !atomic_load(f->stops)) {
         hl_resolver_collect(r);
         int ms = (int)hl_resolver_wait_ms(r, hl_clock_mono_ms());
-        if (curl_multi_poll(multi, r->fds, r->n, ms, NULL) != CURLM_OK)
+        if (curl_multi_poll(f->multi, r->fds, r->n, ms, NULL) != CURLM_OK)
             break;
         hl_resolver_turn(r);
     }
@@ -107,17 +113,25 @@ static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t l
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, out) == CURLE_OK;
 }
 
+/* The bundle has the same name when it was made anew: libcurl must not know it by that. */
+static bool set_trust(CURL *easy, const char *ca_file)
+{
+    curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L); /* not all TLS libraries keep it */
+    return !ca_file || (curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file) == CURLE_OK &&
+                           curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
+}
+
 /* The transfer's end, or CURLE_ABORTED_BY_CALLBACK. */
-static CURLcode wait_for(CURLM *multi, const _Atomic bool *stops)
+static CURLcode wait_for(struct hl_key_fetcher *f)
 {
     for (;;) {
         int running = 0, left;
-        if (atomic_load(stops) || curl_multi_perform(multi, &running) != CURLM_OK)
+        if (atomic_load(f->stops) || curl_multi_perform(f->multi, &running) != CURLM_OK)
             return CURLE_ABORTED_BY_CALLBACK;
-        for (CURLMsg *msg; (msg = curl_multi_info_read(multi, &left));)
+        for (CURLMsg *msg; (msg = curl_multi_info_read(f->multi, &left));)
             if (msg->msg == CURLMSG_DONE)
                 return msg->data.result;
-        if (running == 0 || curl_multi_poll(multi, NULL, 0, 1000, NULL) != CURLM_OK)
+        if (running == 0 || curl_multi_poll(f->multi, NULL, 0, 1000, NULL) != CURLM_OK)
             return CURLE_ABORTED_BY_CALLBACK;
     }
 }
@@ -128,16 +142,21 @@ static const char *judge(CURL *easy, CURLcode code)
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     if (code == CURLE_WRITE_ERROR)
         return "it is larger than allowed";
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return "its certificate is not trusted, expired or for another name; HOOKLINE_JWT_CA_FILE "
+               "can add a certificate authority";
     if (code != CURLE_OK)
         return curl_easy_strerror(code);
+    if (status / 100 == 3)
+        return "it redirects, which is not followed";
     return status == 200 ? NULL : "the status is not 200";
 }
 
-static const char *get(CURLM *multi, CURL *easy, const _Atomic bool *stops)
+static const char *get(struct hl_key_fetcher *f, CURL *easy)
 {
-    if (curl_multi_add_handle(multi, easy) != CURLM_OK)
+    if (curl_multi_add_handle(f->multi, easy) != CURLM_OK)
         return out_of_memory;
-    const char *fault = judge(easy, wait_for(multi, stops));
-    curl_multi_remove_handle(multi, easy);
+    const char *fault = judge(easy, wait_for(f));
+    curl_multi_remove_handle(f->multi, easy);
     return fault;
 }

@@ -1,21 +1,30 @@
-/* key_fetch.h - one GET of a key set. */
+/* key_fetch.h - one GET of a key set, or of what leads to one. */
 #ifndef HL_AUTH_KEY_FETCH_H
 #define HL_AUTH_KEY_FETCH_H
 
 #include <curl/curl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "dns/resolver.h"
 
 struct hl_buf;
-struct hl_resolver;
 struct hl_str;
 
-#define HL_KEY_FETCH_MS (10 * 1000) /* it takes no longer */
+#define HL_KEY_FETCH_MS (10 * 1000) /* all that one look at an issuer takes */
 
-/* Fetches `url` into `out`, which has a limit. Blocks for at most HL_KEY_FETCH_MS, or until `*stops`
- * and a curl_multi_wakeup. `resolver` has nothing under way. NULL: a 200, and its body is whole; else
- * why not, static text. */
-const char *hl_key_fetch(CURLM *multi, struct hl_resolver *resolver, struct hl_str url,
-    struct hl_buf *out, const _Atomic bool *stops);
+/* What fetches are made with. */
+struct hl_key_fetcher {
+    CURLM *multi;
+    struct hl_resolver resolver; /* nothing is under way between two fetches */
+    const _Atomic bool *stops;
+    const char *ca_file; /* dns/trust.h; NULL: libcurl's default */
+};
+
+/* Fetches `url` into `out`, which has a limit. Blocks until `until_ms` (monotonic) at the latest, or until
+ * `*stops` and a curl_multi_wakeup. NULL: a 200, and its body is whole; else why not, static text. */
+const char *hl_key_fetch(
+    struct hl_key_fetcher *f, struct hl_str url, uint64_t until_ms, struct hl_buf *out);
 
 #endif

@@ -15,7 +15,6 @@
 #include "auth/registry.h"
 #include "auth/seat.h"
 #include "auth/jwks.h"
-#include "auth/key_fetch.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -110,17 +109,11 @@ static void count_fetch(struct hl_key_keeper *keeper, const char *fault)
     hl_counter_add(fault ? &keeper->fetches_failed : &keeper->fetches_ok, 1);
 }
 
-static bool has_changed(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino != b->st_ino || a->st_dev != b->st_dev || a->st_size != b->st_size ||
-           a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
-}
-
 static void look_at_file(struct hl_key_keeper *keeper)
 {
     struct stat now;
     const char *path = keeper->config->jwt_jwks_file.p;
-    if (stat(path, &now) == 0 && !has_changed(&now, &keeper->file_seen))
+    if (stat(path, &now) == 0 && !hl_file_has_changed(&keeper->file_seen, &now))
         return;
     const char *fault = load_file(keeper);
     count_fetch(keeper, fault);
@@ -130,13 +123,33 @@ static void look_at_file(struct hl_key_keeper *keeper)
     keeper->is_file_bad = fault != NULL;
 }
 
+#define AUTHORITIES "HOOKLINE_JWT_CA_FILE"
+
+enum hl_err hl_key_keeper_read_authorities(struct hl_key_keeper *keeper, char *why, size_t why_len)
+{
+    return hl_trust_init(&keeper->trust, AUTHORITIES, keeper->config->jwt_ca_file, why, why_len);
+}
+
+/* Nobody needs them but a fetch. */
+static void look_at_authorities(struct hl_key_keeper *keeper)
+{
+    char why[512] = "";
+    enum hl_err err = hl_trust_refresh(
+        &keeper->trust, AUTHORITIES, keeper->config->jwt_ca_file, why, sizeof(why));
+    if (err)
+        HL_LOG(ERROR, AUTHORITIES ": the previous certificate authorities stay in use",
+            HL_LOG_TEXT("error", why));
+    keeper->fetcher.ca_file = keeper->trust.file;
+}
+
 static void fetch_url(struct hl_key_keeper *keeper)
 {
     struct hl_buf text;
     struct hl_url url;
     hl_buf_init(&text, HL_JWKS_MAX);
-    const char *fault = hl_key_fetch(
-        keeper->multi, &keeper->resolver, keeper->config->jwt_jwks_url, &text, &keeper->stops);
+    look_at_authorities(keeper);
+    const char *fault = hl_key_fetch(&keeper->fetcher, keeper->config->jwt_jwks_url,
+        hl_clock_mono_ms() + HL_KEY_FETCH_MS, &text);
     if (!fault)
         fault = take_keys(keeper, HL_KEYS_URL, hl_buf_str(&text));
     hl_buf_fini(&text);
@@ -160,7 +173,7 @@ static void fetch_url(struct hl_key_keeper *keeper)
 static void wake(void *arg)
 {
     struct hl_key_keeper *keeper = arg;
-    curl_multi_wakeup(keeper->multi);
+    curl_multi_wakeup(keeper->fetcher.multi);
 }
 
 static void take_mail(struct hl_key_keeper *keeper)
@@ -276,21 +289,22 @@ static void keeper_main(void *arg)
         }
         uint64_t due = earliest(keeper);
         if (due > now && !atomic_load(&keeper->stops))
-            curl_multi_poll(keeper->multi, NULL, 0, (int)(due - now), NULL);
+            curl_multi_poll(keeper->fetcher.multi, NULL, 0, (int)(due - now), NULL);
     }
     report_uses(keeper);
     for (take_mail(keeper); keeper->untold > 0; take_mail(keeper))
-        curl_multi_poll(keeper->multi, NULL, 0, 1000, NULL);
+        curl_multi_poll(keeper->fetcher.multi, NULL, 0, 1000, NULL);
     answer_held(keeper);
 }
 
 int hl_key_keeper_start(struct hl_key_keeper *keeper)
 {
     uint64_t now = hl_clock_mono_ms();
-    keeper->multi = curl_multi_init();
-    if (!keeper->multi)
+    keeper->fetcher.multi = curl_multi_init();
+    if (!keeper->fetcher.multi)
         return ENOMEM;
-    hl_resolver_init(&keeper->resolver);
+    keeper->fetcher.stops = &keeper->stops;
+    hl_resolver_init(&keeper->fetcher.resolver);
     hl_mailbox_init(&keeper->mail, wake, keeper);
     keeper->file_due_ms = now + FILE_EVERY_MS;
     keeper->url_due_ms = now;
@@ -307,21 +321,22 @@ void hl_key_keeper_stop(struct hl_key_keeper *keeper)
     atomic_store(&keeper->stops, true);
     if (!keeper->is_started)
         return;
-    curl_multi_wakeup(keeper->multi);
+    curl_multi_wakeup(keeper->fetcher.multi);
     hl_thread_join(&keeper->thread);
     keeper->is_started = false;
 }
 
 void hl_key_keeper_fini(struct hl_key_keeper *keeper)
 {
-    if (!keeper->multi)
+    hl_trust_fini(&keeper->trust);
+    if (!keeper->fetcher.multi)
         return;
     take_mail(keeper);
     for (size_t i = 0; i < keeper->held_n; i++)
         hl_check_free(keeper->held[i]);
-    hl_resolver_fini(&keeper->resolver);
-    curl_multi_cleanup(keeper->multi);
-    keeper->multi = NULL;
+    hl_resolver_fini(&keeper->fetcher.resolver);
+    curl_multi_cleanup(keeper->fetcher.multi);
+    keeper->fetcher.multi = NULL;
 }
 
 static bool has_outside_source(const struct hl_key_keeper *keeper)

@@ -4,13 +4,13 @@
 #ifndef HL_AUTH_KEY_KEEPER_H
 #define HL_AUTH_KEY_KEEPER_H
 
-#include <curl/curl.h>
 #include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/metric.h"
-#include "dns/resolver.h"
+#include "auth/key_fetch.h"
+#include "dns/trust.h"
 #include "loop/mailbox.h"
 #include "loop/thread.h"
 
@@ -20,9 +20,9 @@ struct hl_check;
 
 struct hl_key_keeper {
     struct hl_thread thread;
-    struct hl_mailbox mail; /* struct hl_check; the store's replies */
-    CURLM *multi;           /* what it sleeps in, and fetches with */
-    struct hl_resolver resolver;
+    struct hl_mailbox mail;        /* struct hl_check; the store's replies */
+    struct hl_key_fetcher fetcher; /* it sleeps in its `multi` */
+    struct hl_trust trust;         /* HOOKLINE_JWT_CA_FILE */
     const struct hl_config *config;
     struct hl_registry *registry;
     struct hl_store *store;
@@ -53,6 +53,9 @@ struct hl_key_keeper {
 
 /* Reads HOOKLINE_JWT_JWKS_FILE, if there is one. On failure `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_key_keeper_read_file(
+    struct hl_key_keeper *keeper, char *why, size_t why_len);
+/* Reads HOOKLINE_JWT_CA_FILE, if there is one; hl_key_keeper_fini ends it. After curl_global_init. */
+HL_MUST_CHECK enum hl_err hl_key_keeper_read_authorities(
     struct hl_key_keeper *keeper, char *why, size_t why_len);
 /* `config`, `registry` and `store` are set, and what reads own keys. 0 or an errno value. */
 int hl_key_keeper_start(struct hl_key_keeper *keeper);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- files that an operator names ---- */
@@ -23,6 +22,12 @@ enum hl_err hl_file_open(const char *path, int *fd)
         *fd = -1;
     }
     return err;
+}
+
+bool hl_file_has_changed(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino != b->st_ino || a->st_dev != b->st_dev || a->st_size != b->st_size ||
+           a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec;
 }
 
 /* ---- descriptors 0 to 2, which a program may be started without ---- */

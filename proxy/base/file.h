@@ -3,6 +3,7 @@
 #define HL_BASE_FILE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
@@ -12,6 +13,9 @@
 /* Opens a regular file, or a link to one, for reading; `*fd` is the caller's. NO_FILE: something
  * else is there, such as a pipe, which nobody may ever write to. On failure `*fd` is -1. */
 HL_MUST_CHECK enum hl_err hl_file_open(const char *path, int *fd);
+
+/* Whether a file that was looked at twice is another, or has other content. */
+bool hl_file_has_changed(const struct stat *before, const struct stat *now);
 
 /* ---- descriptors 0 to 2, which a program may be started without ---- */
 

@@ -37,6 +37,7 @@ struct hl_config {
     struct hl_str jwt_role_claim;    /* empty: tokens from outside are never admin */
     struct hl_str jwt_jwks_file;
     struct hl_str jwt_jwks_url;
+    struct hl_str jwt_ca_file; /* only with jwt_jwks_url */
     struct hl_str jwt_secret; /* secret: never logged or shown */
     struct hl_str jwt_issuer;
     struct hl_str jwt_audience;

@@ -257,6 +257,12 @@ static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf 
     return err;
 }
 
+static enum hl_err check_keys(const struct hl_config *config, struct hl_buf *problems)
+{
+    return check_need(config, problems, config->jwt_ca_file.n > 0, "HOOKLINE_JWT_CA_FILE",
+        "HOOKLINE_JWT_JWKS_URL", "the key set whose server has a certificate of that authority");
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -282,6 +288,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_ca_file(config, problems);
     if (!err)
         err = check_gate(config, problems);
+    if (!err)
+        err = check_keys(config, problems);
     if (!err)
         err = check_webhooks(config, problems);
     if (!err)

@@ -19,6 +19,7 @@
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define CHECK_MS   5000
 
+static void look_at(const char *path, struct stat *seen);
 static enum hl_err append_file(struct hl_buf *out, const char *path);
 static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
@@ -31,6 +32,7 @@ enum hl_err hl_trust_init(
     *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1};
     if (extra.n == 0)
         return HL_OK;
+    look_at(extra.p, &trust->seen);
 
     struct hl_buf bundle;
     hl_buf_init(&bundle, BUNDLE_MAX);
@@ -50,6 +52,13 @@ enum hl_err hl_trust_init(
             has_system ? system : "nothing", hl_err_text(err));
     hl_buf_fini(&bundle);
     return err;
+}
+
+/* A file that is not there looks like no other. */
+static void look_at(const char *path, struct stat *seen)
+{
+    if (stat(path, seen) != 0)
+        *seen = (struct stat){.st_size = -1};
 }
 
 /* The file's bytes and a line end. */
@@ -109,6 +118,26 @@ static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)
     trust->fd = fd;
     snprintf(trust->path, sizeof trust->path, "/proc/self/fd/%d", fd);
     trust->file = trust->path;
+    return HL_OK;
+}
+
+enum hl_err hl_trust_refresh(
+    struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len)
+{
+    struct hl_trust fresh;
+    struct stat now;
+    if (extra.n == 0)
+        return HL_OK;
+    look_at(extra.p, &now);
+    if (!hl_file_has_changed(&trust->seen, &now))
+        return HL_OK;
+    trust->seen = now;
+    enum hl_err err = hl_trust_init(&fresh, option, extra, why, why_len);
+    if (err)
+        return err;
+    hl_trust_fini(trust);
+    *trust = fresh;
+    trust->file = trust->path; /* of the copy */
     return HL_OK;
 }
 

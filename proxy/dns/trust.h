@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
@@ -16,12 +17,17 @@ struct hl_trust {
     /* A PEM file with all of them; NULL: the system has no bundle, libcurl's directory holds. */
     const char *file;
     char path[32];
-    int fd; /* of a merged bundle; -1: none */
+    int fd;           /* of a merged bundle; -1: none */
+    struct stat seen; /* of the setting's file */
 };
 
 /* `extra`: a path, or empty; the value of `option`. On failure `why` is one line with the option's name, and
  * there is nothing to end. After curl_global_init. */
 HL_MUST_CHECK enum hl_err hl_trust_init(
+    struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len);
+/* Reads the file again if it has changed. On failure, which is told once, `why` as above, and what was there
+ * stays. */
+HL_MUST_CHECK enum hl_err hl_trust_refresh(
     struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len);
 void hl_trust_fini(struct hl_trust *trust);
 

@@ -114,6 +114,13 @@ const BROKEN = [
         await writeFile(join(home, 'ca.pem'), 'no certificate');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };
     }],
+    ['authorities of a key set that are none', /^HOOKLINE_JWT_CA_FILE: .*ca\.pem: it contains no PEM/, async ({ home }) => {
+        await writeFile(join(home, 'ca.pem'), 'no certificate');
+        return { HOOKLINE_JWT_CA_FILE: join(home, 'ca.pem'), HOOKLINE_JWT_JWKS_URL: 'https://127.0.0.1:1/' };
+    }],
+    ['authorities without a key set', /^HOOKLINE_JWT_CA_FILE: needs HOOKLINE_JWT_JWKS_URL/, async ({ home }) => ({
+        HOOKLINE_JWT_CA_FILE: join(home, 'ca.pem'),
+    })],
     ['a key in place of certificates', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: its PEM contains something other than certificates/, async ({ home }) => {
         await writeFile(join(home, 'ca.pem'), '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };

@@ -1,15 +1,18 @@
 // Keys from outside: from a file and from a URL, new ones and old ones, and a URL that fails.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readFile, readdir, rename, symlink, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { copyFile, readFile, readdir, rename, symlink, writeFile } from 'node:fs/promises';
+import https from 'node:https';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { DnsServer } from './lib/dns.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { startServer } from './lib/server.mjs';
 import { freePort, run, temporaryDirectory } from './lib/sidecar.mjs';
 import { until, within } from './lib/until.mjs';
-import { jwks, makeKey, sign } from './lib/tokens.mjs';
+import { jwks, makeCertificate, makeKey, sign } from './lib/tokens.mjs';
 
 async function locked(t, env, command) {
     const all = await stage(t, { env: { HOOKLINE_AUTH: 'jwt', ...env }, command });
@@ -26,6 +29,42 @@ async function keyServer(t, body) {
     });
     return Object.assign(serve, { server, url: `${server.url}/keys.json` });
 }
+
+/** The same over TLS: `answer(request)` gives a body, or `{ status, fields, body }`; `seen` has what was asked for. */
+async function secureServer(t, certificate, answer) {
+    const seen = [];
+    const server = https.createServer(certificate, (request, response) => {
+        seen.push(request);
+        const said = answer(request, server);
+        const { status = 200, fields = {}, body = said } = said?.body === undefined ? {} : said;
+        response.writeHead(said ? status : 404, fields).end(said ? body : '');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    atEnd(t, () => {
+        server.closeAllConnections();
+        server.close();
+    });
+    return { seen, url: `https://127.0.0.1:${server.address().port}` };
+}
+
+test('a key set behind a private authority is trusted by HOOKLINE_JWT_CA_FILE, which is read again', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const key = await makeKey();
+    const [right, wrong] = await Promise.all(['right', 'wrong'].map((name) => makeCertificate(directory, name)));
+    const server = await secureServer(t, right, () => jwks(key));
+    const file = join(directory, 'ca.pem');
+    await copyFile(wrong.file, file);
+    const { ask, sidecar } = await locked(t, { HOOKLINE_JWT_JWKS_URL: `${server.url}/keys`, HOOKLINE_JWT_CA_FILE: file });
+    const refused = await sidecar.logged((l) => /JWKS_URL: no keys/.test(l.msg));
+    assert.match(refused.error, /not trusted.*HOOKLINE_JWT_CA_FILE/);
+    assert.equal(server.seen.length, 0);
+    await copyFile(right.file, file);
+    assert.equal((await ask(await sign(key))).status, 200, 'a name that is not known makes it look again');
+});
+    assert.equal((await ask(old)).status, 401);
+    assert.equal((await ask(await sign(key))).status, 200, 'what was known stays');
+});
 
 test('keys come from a URL, and the first tokens wait for them', async (t) => {
     const key = await makeKey();

@@ -1,4 +1,8 @@
 // tokens.mjs - an issuer of tokens: keys made when a test runs, signed by the jose library, and hostile ones by hand.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
 import { SignJWT, base64url, exportJWK, exportSPKI, generateKeyPair } from 'jose';
 
@@ -44,6 +48,16 @@ export async function sign(key, claims = {}, header = {}) {
 
 const encode = (value) =>
     base64url.encode(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** A certificate that vouches for itself, for a key set's server at 127.0.0.1: `{ file, key, cert }`. */
+export async function makeCertificate(directory, name = 'issuer') {
+    const [keyFile, file] = ['key', 'cert'].map((what) => join(directory, `${name}-${what}.pem`));
+    await promisify(execFile)('openssl', [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'],
+        ...['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', keyFile, '-out', file],
+    ]);
+    return { file, key: await readFile(keyFile), cert: await readFile(file) };
+}
 
 /** A token of any header and claims (objects, or the very text), with a signature of the caller's making. */
 export function forge(header, claims, signature = () => '') {

@@ -137,3 +137,46 @@ Test(trust, takes_several_certificates_and_a_key_beside_them)
         hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_OK, "%s", why);
     hl_trust_fini(&trust);
 }
+
+static enum hl_err look_again(struct hl_trust *trust, char *why, size_t n)
+{
+    return hl_trust_refresh(trust, OPTION, hl_str_from(path), why, n);
+}
+
+static void replace_file(const char *text)
+{
+    unlink(path);
+    FILE *f = fopen(path, "w");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+Test(trust, reads_the_file_again_when_it_changes_and_keeps_what_is_better)
+{
+    struct hl_trust trust;
+    char why[300] = "";
+    strcpy(path, "/tmp/hl-trust-XXXXXX");
+    write_file(pem);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_OK);
+    long before = size_of(trust.file);
+    cr_assert_eq(look_again(&trust, why, sizeof why), HL_OK);
+    cr_assert_eq(size_of(trust.file), before);
+
+    char two[2 * sizeof pem];
+    snprintf(two, sizeof two, "%s%s", pem, pem);
+    replace_file(two);
+    cr_assert_eq(look_again(&trust, why, sizeof why), HL_OK, "%s", why);
+    long after = size_of(trust.file);
+    cr_assert_eq(after, before + (long)strlen(pem));
+
+    replace_file(key);
+    cr_assert_eq(look_again(&trust, why, sizeof why), HL_ERR_INVALID);
+    cr_assert_not_null(strstr(why, OPTION), "%s", why);
+    cr_assert_eq(look_again(&trust, why, sizeof why), HL_OK, "it is told once");
+    cr_assert_eq(size_of(trust.file), after);
+    unlink(path);
+    cr_assert_neq(look_again(&trust, why, sizeof why), HL_OK);
+    cr_assert_eq(size_of(trust.file), after);
+    hl_trust_fini(&trust);
+}
