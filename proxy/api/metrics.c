@@ -345,7 +345,7 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
         "Signatures of tokens that are waiting to be checked.", figures->auth.checks_waiting);
     hl_exposition_number(t, "hookline_keys", "gauge",
         "Keys for tokens from outside that are valid now.", figures->auth.keys);
-    hl_exposition_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL and _FILE, read again.");
+    hl_exposition_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL, _ISSUER and _FILE, read again.");
     hl_exposition_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
     hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
 }
@@ -424,7 +424,7 @@ static void write_times(struct hl_exposition *t, const struct hl_figures *figure
     if (!hl_counter_get(&figures->store->is_uncounted))
         write_ages(t, figures);
     hl_exposition_seconds(t, "hookline_jwks_age_seconds", "gauge",
-        "How long ago HOOKLINE_JWT_JWKS_URL last returned keys; 0: never.",
+        "How long ago HOOKLINE_JWT_JWKS_URL or _ISSUER last returned keys; 0: never.",
         1000 * hl_figures_age_ms(figures->now_ms, &figures->auth.url_read_ms));
     hl_exposition_family(
         t, delivery, "histogram", "Delivery attempts, from connecting to the answer.");

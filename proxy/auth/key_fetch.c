@@ -32,6 +32,7 @@ const char *hl_key_fetch(
     struct hl_url url;
     struct hl_lookup lookup;
     struct hl_pin pin = {0};
+    f->status = 0;
     if (!hl_url_parse(text, &url))
         return "it is not a URL";
     const char *fault = look_up(f, &lookup, &url, until_ms);
@@ -136,10 +137,9 @@ static CURLcode wait_for(struct hl_key_fetcher *f)
     }
 }
 
-static const char *judge(CURL *easy, CURLcode code)
+static const char *judge(CURL *easy, CURLcode code, long *status)
 {
-    long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, status);
     if (code == CURLE_WRITE_ERROR)
         return "it is larger than allowed";
     if (code == CURLE_PEER_FAILED_VERIFICATION)
@@ -147,16 +147,16 @@ static const char *judge(CURL *easy, CURLcode code)
                "can add a certificate authority";
     if (code != CURLE_OK)
         return curl_easy_strerror(code);
-    if (status / 100 == 3)
+    if (*status / 100 == 3)
         return "it redirects, which is not followed";
-    return status == 200 ? NULL : "the status is not 200";
+    return *status == 200 ? NULL : "the status is not 200";
 }
 
 static const char *get(struct hl_key_fetcher *f, CURL *easy)
 {
     if (curl_multi_add_handle(f->multi, easy) != CURLM_OK)
         return out_of_memory;
-    const char *fault = judge(easy, wait_for(f));
+    const char *fault = judge(easy, wait_for(f), &f->status);
     curl_multi_remove_handle(f->multi, easy);
     return fault;
 }

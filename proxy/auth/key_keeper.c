@@ -2,7 +2,7 @@
  * Owns: one thread; the checks that wait for a fetch.
  * Promise: keys that were good stay while a source fails; strangers' names of keys cause at most one
  * fetch in 30 s, whoever sends how many.
- * Not here: the request (key_fetch.c), what a key set is (jwks.c). */
+ * Not here: the requests (key_fetch.c, discovery.c), what a key set is (jwks.c). */
 #include "auth/key_keeper.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "auth/checker.h"
+#include "auth/discovery.h"
 #include "auth/key_set.h"
 #include "auth/registry.h"
 #include "auth/seat.h"
@@ -29,6 +30,16 @@
 #define FILE_EVERY_MS (5 * 1000) /* one stat(2) */
 #define USES_EVERY_MS (20 * 1000)
 #define NEVER         UINT64_MAX
+
+bool hl_key_keeper_fetches(const struct hl_key_keeper *keeper)
+{
+    return keeper->config->jwt_jwks_url.n > 0 || keeper->config->jwt_finds_keys;
+}
+
+static const char *fetched_by(const struct hl_key_keeper *keeper)
+{
+    return keeper->config->jwt_finds_keys ? "HOOKLINE_JWT_ISSUER" : "HOOKLINE_JWT_JWKS_URL";
+}
 
 /* ---- a source's keys ---- */
 
@@ -54,8 +65,7 @@ static const char *take_keys(
         HL_LOG(WARN, "HOOKLINE_JWT_JWKS_FILE: it has no usable key (ES256 or RS256): no token can "
                      "be checked with it");
     HL_LOG(INFO, "keys for tokens from outside",
-        HL_LOG_TEXT(
-            "from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : "HOOKLINE_JWT_JWKS_URL"),
+        HL_LOG_TEXT("from", source == HL_KEYS_FILE ? "HOOKLINE_JWT_JWKS_FILE" : fetched_by(keeper)),
         HL_LOG_INT("keys", n), HL_LOG_INT("ignored", ignored));
     return NULL;
 }
@@ -142,14 +152,40 @@ static void look_at_authorities(struct hl_key_keeper *keeper)
     keeper->fetcher.ca_file = keeper->trust.file;
 }
 
+/* An issuer is asked anew each time: it may move its keys. */
+static const char *fetch_set(struct hl_key_keeper *keeper, struct hl_buf *text)
+{
+    const struct hl_config *config = keeper->config;
+    uint64_t until_ms = hl_clock_mono_ms() + HL_KEY_FETCH_MS;
+    char found[HL_DISCOVERY_URL_MAX];
+    struct hl_str url = config->jwt_jwks_url;
+    look_at_authorities(keeper);
+    if (config->jwt_finds_keys) {
+        const char *fault = hl_discover(&keeper->fetcher, config->jwt_issuer, until_ms, found);
+        if (fault)
+            return fault;
+        url = hl_str_from(found);
+    }
+    return hl_key_fetch(&keeper->fetcher, url, until_ms, text);
+}
+
+static void warn_of_fetch(const struct hl_key_keeper *keeper, const char *fault)
+{
+    const struct hl_config *config = keeper->config;
+    struct hl_url url;
+    char msg[128];
+    if (!hl_url_parse(config->jwt_finds_keys ? config->jwt_issuer : config->jwt_jwks_url, &url))
+        return;
+    snprintf(msg, sizeof(msg), "%s: no keys could be fetched; the previous ones stay valid",
+        fetched_by(keeper));
+    HL_LOG(WARN, msg, HL_LOG_STR("host", url.host), HL_LOG_TEXT("error", fault));
+}
+
 static void fetch_url(struct hl_key_keeper *keeper)
 {
     struct hl_buf text;
-    struct hl_url url;
     hl_buf_init(&text, HL_JWKS_MAX);
-    look_at_authorities(keeper);
-    const char *fault = hl_key_fetch(&keeper->fetcher, keeper->config->jwt_jwks_url,
-        hl_clock_mono_ms() + HL_KEY_FETCH_MS, &text);
+    const char *fault = fetch_set(keeper, &text);
     if (!fault)
         fault = take_keys(keeper, HL_KEYS_URL, hl_buf_str(&text));
     hl_buf_fini(&text);
@@ -161,10 +197,8 @@ static void fetch_url(struct hl_key_keeper *keeper)
     if (!fault) {
         atomic_store(&keeper->has_url_keys, true);
         atomic_store(&keeper->url_read_ms.v, (uint64_t)hl_clock_wall_ms());
-    } else if (hl_url_parse(keeper->config->jwt_jwks_url, &url)) {
-        HL_LOG(WARN,
-            "HOOKLINE_JWT_JWKS_URL: no keys could be fetched; the previous ones stay valid",
-            HL_LOG_STR("host", url.host), HL_LOG_TEXT("error", fault));
+    } else {
+        warn_of_fetch(keeper, fault);
     }
 }
 
@@ -231,7 +265,7 @@ static void refresh(struct hl_key_keeper *keeper)
     const struct hl_config *config = keeper->config;
     uint64_t now = hl_clock_mono_ms();
     bool asked = is_asked(keeper, now);
-    bool wants_url = config->jwt_jwks_url.n > 0 && (asked || now >= keeper->url_due_ms);
+    bool wants_url = hl_key_keeper_fetches(keeper) && (asked || now >= keeper->url_due_ms);
     atomic_store(&keeper->is_fetching, asked || wants_url);
     if (config->jwt_jwks_file.n > 0 && (asked || now >= keeper->file_due_ms)) {
         look_at_file(keeper);
@@ -269,7 +303,7 @@ static uint64_t earliest(const struct hl_key_keeper *keeper)
     uint64_t due = keeper->uses_due_ms;
     if (keeper->config->jwt_jwks_file.n > 0 && keeper->file_due_ms < due)
         due = keeper->file_due_ms;
-    if (keeper->config->jwt_jwks_url.n > 0 && keeper->url_due_ms < due)
+    if (hl_key_keeper_fetches(keeper) && keeper->url_due_ms < due)
         due = keeper->url_due_ms;
     return due;
 }
@@ -310,7 +344,7 @@ int hl_key_keeper_start(struct hl_key_keeper *keeper)
     keeper->url_due_ms = now;
     keeper->uses_due_ms = now + USES_EVERY_MS;
     /* Before the first answer every name waits for it. */
-    atomic_store(&keeper->is_fetching, keeper->config->jwt_jwks_url.n > 0);
+    atomic_store(&keeper->is_fetching, hl_key_keeper_fetches(keeper));
     int err = hl_thread_start(&keeper->thread, "auth-keys", keeper_main, keeper);
     keeper->is_started = err == 0;
     return err;
@@ -341,7 +375,7 @@ void hl_key_keeper_fini(struct hl_key_keeper *keeper)
 
 static bool has_outside_source(const struct hl_key_keeper *keeper)
 {
-    return keeper->config->jwt_jwks_file.n > 0 || keeper->config->jwt_jwks_url.n > 0;
+    return keeper->config->jwt_jwks_file.n > 0 || hl_key_keeper_fetches(keeper);
 }
 
 static bool hold(struct hl_key_keeper *keeper, struct hl_check *check)

@@ -1,4 +1,4 @@
-/* key_keeper.h - the thread that keeps external keys up to date (HOOKLINE_JWT_JWKS_FILE, _URL),
+/* key_keeper.h - the thread that keeps external keys up to date (HOOKLINE_JWT_JWKS_FILE, _URL; HOOKLINE_JWT_ISSUER alone),
  * and those imported into a shared store since the start, and that tells the store which accounts
  * were used. */
 #ifndef HL_AUTH_KEY_KEEPER_H
@@ -34,7 +34,7 @@ struct hl_key_keeper {
     _Atomic uint64_t asked_again_ms; /* monotonic: when an unknown name may cause the next fetch */
     _Atomic uint64_t doubted_again_ms; /* the same of a signature that no known key has made */
     _Atomic bool is_fetching;
-    _Atomic bool has_url_keys; /* the URL has answered once */
+    _Atomic bool has_url_keys; /* keys were fetched once */
     _Atomic uint32_t parked;
     _Atomic bool stops;
     bool is_started;
@@ -63,6 +63,9 @@ int hl_key_keeper_start(struct hl_key_keeper *keeper);
  * never started. */
 void hl_key_keeper_stop(struct hl_key_keeper *keeper);
 void hl_key_keeper_fini(struct hl_key_keeper *keeper);
+
+/* Keys are fetched: from HOOKLINE_JWT_JWKS_URL, or from where HOOKLINE_JWT_ISSUER says. Any thread. */
+bool hl_key_keeper_fetches(const struct hl_key_keeper *keeper);
 
 /* Any thread: a token names a key that is not known. True: the check is taken, and comes back as
  * HL_CHECK_OPEN when the keys have been fetched anew. False: it was tried just now, or nothing is to

@@ -262,7 +262,7 @@ static bool may_be_ours(const struct hl_auth_seat *seat, const struct hl_jwt *jw
 static enum hl_auth_verdict refuse_unknown(struct hl_auth_seat *seat, struct hl_refusal *why)
 {
     const struct hl_auth *auth = seat->auth;
-    if (auth->config->jwt_jwks_url.n > 0 && !atomic_load(&auth->keeper.has_url_keys))
+    if (hl_key_keeper_fetches(&auth->keeper) && !atomic_load(&auth->keeper.has_url_keys))
         return refuse(seat, why, HL_REFUSAL_KEYS_NOT_HAD);
     return refuse(seat, why, HL_REFUSAL_TOKEN_KEY);
 }

@@ -37,9 +37,10 @@ struct hl_config {
     struct hl_str jwt_role_claim;    /* empty: tokens from outside are never admin */
     struct hl_str jwt_jwks_file;
     struct hl_str jwt_jwks_url;
-    struct hl_str jwt_ca_file; /* only with jwt_jwks_url */
+    struct hl_str jwt_ca_file; /* only where keys are fetched */
     struct hl_str jwt_secret; /* secret: never logged or shown */
     struct hl_str jwt_issuer;
+    bool jwt_finds_keys; /* after loading: the issuer is a URL, and nothing else names keys */
     struct hl_str jwt_audience;
     bool forward_authorization;
     enum hl_admin_auth admin_auth; /* see config/access.h */

@@ -255,7 +255,7 @@ const struct hl_option hl_options[] = {
         .tell_fault = hl_secret_text_tell_fault, .allowed = "32 to 4096 bytes; no line breaks in a text",
         .help = "the secret that tokens from outside are signed with (HS256)"},
     {ROW(TEXT, "JWT_ISSUER", jwt_issuer, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
-        .help = "what the claim iss of tokens from outside must say; not set: anything"},
+        .help = "what the claim iss of tokens from outside must say; not set: anything; a URL without any other keys: they are found by its discovery document"},
     {ROW(TEXT, "JWT_AUDIENCE", jwt_audience, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
         .help = "what the claim aud of tokens from outside must have; not set: anything"},
     {ROW(SWITCH, "FORWARD_AUTHORIZATION", forward_authorization, "off"),

@@ -17,6 +17,7 @@
 #include "config/endpoint.h"
 #include "config/option.h"
 #include "config/value.h"
+#include "http/url.h"
 
 #define OWN_DESCRIPTORS  128 /* listeners, loops, database, deliveries' first connections */
 #define MOST_CONNECTIONS 1000000
@@ -257,10 +258,23 @@ static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf 
     return err;
 }
 
-static enum hl_err check_keys(const struct hl_config *config, struct hl_buf *problems)
+/* A URL that a discovery document can stand below (RFC 8414 2: no query, no fragment). */
+static bool is_issuer_url(struct hl_str issuer)
 {
-    return check_need(config, problems, config->jwt_ca_file.n > 0, "HOOKLINE_JWT_CA_FILE",
-        "HOOKLINE_JWT_JWKS_URL", "the key set whose server has a certificate of that authority");
+    struct hl_url url;
+    return issuer.n > 0 && hl_url_parse(issuer, &url) && !url.has_userinfo && url.port != 0 &&
+           !memchr(issuer.p, '?', issuer.n) && !memchr(issuer.p, '#', issuer.n);
+}
+
+static enum hl_err settle_keys(struct hl_config *config, struct hl_buf *problems)
+{
+    bool has_keys =
+        config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0 || config->jwt_secret.n > 0;
+    config->jwt_finds_keys = !has_keys && is_issuer_url(config->jwt_issuer);
+    bool is_idle = config->jwt_ca_file.n > 0 && !config->jwt_finds_keys;
+    return check_need(config, problems, is_idle, "HOOKLINE_JWT_CA_FILE", "HOOKLINE_JWT_JWKS_URL",
+        "the key set whose server has a certificate of that authority; or HOOKLINE_JWT_ISSUER "
+        "alone, as a URL");
 }
 
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
@@ -289,7 +303,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
     if (!err)
         err = check_gate(config, problems);
     if (!err)
-        err = check_keys(config, problems);
+        err = settle_keys(config, problems);
     if (!err)
         err = check_webhooks(config, problems);
     if (!err)

@@ -205,8 +205,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The token is for another project: its claim (HOOKLINE_JWT_PROJECT_CLAIM) does not match "
         "the path."),
     LATER(KEYS_NOT_HAD, 503, BACKLOG,
-        "The keys at HOOKLINE_JWT_JWKS_URL have not been fetched yet, see the log; try again "
-        "later."),
+        "The keys of HOOKLINE_JWT_JWKS_URL, or of HOOKLINE_JWT_ISSUER, have not been fetched yet, "
+        "see the log; try again later."),
     LATER(TOO_MANY_TOKENS, 503, PLACE,
         "Too many new tokens are being checked; try again in a moment."),
     LATER(ACCOUNT_UNREAD, 503, BACKLOG,

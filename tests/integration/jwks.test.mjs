@@ -63,6 +63,85 @@ test('a key set behind a private authority is trusted by HOOKLINE_JWT_CA_FILE, w
     assert.equal((await ask(await sign(key))).status, 200, 'a name that is not known makes it look again');
 });
 
+const OPENID = '/.well-known/openid-configuration';
+const OAUTH = '/.well-known/oauth-authorization-server';
+
+/** An issuer over TLS: `pages` by path, each a body or a function of the server's own URL; `keys()` at `/keys`. */
+async function startIssuer(t, keys, pages) {
+    const directory = await temporaryDirectory(t);
+    const certificate = await makeCertificate(directory);
+    const server = await secureServer(t, certificate, ({ url }) => {
+        if (url === '/keys') return keys();
+        const page = pages[url];
+        return typeof page === 'function' ? page(server.url) : page;
+    });
+    const env = { HOOKLINE_JWT_CA_FILE: certificate.file };
+    return { ...server, env, paths: () => server.seen.map(({ url }) => url) };
+}
+
+const document = (path = '', keys = '/keys') => (url) =>
+    JSON.stringify({ issuer: `${url}${path}`, jwks_uri: `${url}${keys}` });
+
+for (const [what, path, place, before] of [
+    ['its OpenID document', '', OPENID, []],
+    ['its OAuth document, where it has no other', '/', OAUTH, [OPENID]],
+    ['a document behind its path', '/realms/a', `/realms/a${OPENID}`, []],
+    ['a document before its path', '/realms/a', `${OAUTH}/realms/a`, [`/realms/a${OPENID}`, `${OPENID}/realms/a`, `/realms/a${OAUTH}`]],
+]) {
+    test(`an issuer’s keys are found by its name alone, by ${what}`, async (t) => {
+        const key = await makeKey();
+        const issuer = await startIssuer(t, () => jwks(key), { [OPENID]: '<html>', [place]: document(path) });
+        const iss = `${issuer.url}${path}`;
+        const { ask } = await locked(t, { HOOKLINE_JWT_ISSUER: iss, ...issuer.env });
+        assert.equal((await ask(await sign(key, { iss }))).status, 200);
+        assert.deepEqual(issuer.paths(), [...before, place, '/keys']);
+        for (const other of [`${iss}/`, 'https://other.example', undefined]) {
+            const refused = await ask(await sign(key, { iss: other }));
+            assertProblem(refused, 401);
+        }
+    });
+}
+
+test('what an issuer’s document must not say, or is, leaves its keys unknown, and the log says why', async (t) => {
+    const key = await makeKey();
+    const pages = {};
+    const issuer = await startIssuer(t, () => jwks(key), pages);
+    const big = jwks({ pad: 'x'.repeat(1_048_576) });
+    for (const [page, why] of [
+        [() => JSON.stringify({ issuer: 'https://other.example', jwks_uri: `${issuer.url}/keys` }), /another issuer/],
+        [() => ({ status: 302, fields: { Location: `${issuer.url}/good` }, body: '' }), /redirects/],
+        [() => JSON.stringify({ issuer: issuer.url, jwks_uri: 'http://127.0.0.1:1/keys' }), /without TLS/],
+        [() => JSON.stringify({ issuer: issuer.url }), /jwks_uri/],
+        [() => big, /larger than allowed/],
+        [document('', '/big'), /larger than allowed/],
+        [document('', '/moved'), /redirects/],
+    ]) {
+        Object.assign(pages, { [OPENID]: page, '/good': document(), '/big': big });
+        pages['/moved'] = () => ({ status: 307, fields: { Location: '/keys' }, body: '' });
+        const { ask, sidecar } = await locked(t, { HOOKLINE_JWT_ISSUER: issuer.url, ...issuer.env });
+        const told = await sidecar.logged((l) => l.level === 'warn' && /JWT_ISSUER: no keys/.test(l.msg));
+        assert.match(told.error, why);
+        await until('its tokens can be had later', async () => {
+            const r = await ask(await sign(key, { iss: issuer.url }));
+            return r.status === 503 && r.headers['retry-after'];
+        });
+        assert.ok(!issuer.paths().includes('/keys') && !issuer.paths().includes('/good'));
+        await sidecar.stop();
+    }
+});
+
+test('keys that change each time they are asked for are asked for no more often', async (t) => {
+    const made = [];
+    const fresh = await Promise.all(Array.from({ length: 6 }, () => makeKey()));
+    const issuer = await startIssuer(t, () => jwks(made[made.push(fresh[made.length]) - 1]), { [OPENID]: document() });
+    const { ask } = await locked(t, { HOOKLINE_JWT_ISSUER: issuer.url, ...issuer.env });
+    const statuses = [];
+    for (const key of fresh) statuses.push((await ask(await sign(key, { iss: issuer.url }))).status);
+    assert.deepEqual(statuses, [200, 200, 401, 401, 401, 401], 'the first, and the one that a new name had fetched');
+    assert.equal(made.length, 2);
+    assert.equal((await ask(await sign(fresh[1], { iss: issuer.url }))).status, 200);
+});
+
 test('keys come from a URL, and the first tokens wait for them', async (t) => {
     const key = await makeKey();
     const keys = await keyServer(t, jwks(key));
