@@ -5,11 +5,17 @@
  * a part in it. */
 #include "auth/key_fetch.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "dns/resolver.h"
 #include "http/url.h"
 #include "net/guard.h"
+
+#define TOKEN_MAX (16 * 1024)
 
 static const char out_of_memory[] = "out of memory";
 static const char stopped[] = "hookline stops";
@@ -19,6 +25,7 @@ static const char *look_up(struct hl_key_fetcher *f, struct hl_lookup *lookup,
 static const char *get(struct hl_key_fetcher *f, CURL *easy);
 static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t left_ms);
 static bool set_trust(CURL *easy, const char *ca_file);
+static const char *set_token(CURL *easy, const char *file, bool is_https);
 
 static uint64_t left_of(uint64_t until_ms)
 {
@@ -43,7 +50,9 @@ const char *hl_key_fetch(
         return out_of_memory;
     bool is_ready = set_up(easy, text, out, left_of(until_ms)) && set_trust(easy, f->ca_file) &&
                     hl_pin_set(&pin, easy, url.port, lookup.addresses, lookup.n) == HL_OK;
-    fault = is_ready ? get(f, easy) : out_of_memory;
+    fault = is_ready ? set_token(easy, f->token_file, url.is_https) : out_of_memory;
+    if (!fault)
+        fault = get(f, easy);
     hl_pin_clear(&pin, easy);
     curl_easy_cleanup(easy);
     return fault;
@@ -122,6 +131,42 @@ static bool set_trust(CURL *easy, const char *ca_file)
                            curl_easy_setopt(easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
 }
 
+/* Whoever wrote it may have ended it with a line. Empty: it cannot be read, or is no token (RFC 6750 2.1). */
+static struct hl_str read_token(const char *file, char room[TOKEN_MAX])
+{
+    int fd;
+    struct hl_str none = {NULL, 0};
+    if (hl_file_open(file, &fd) != HL_OK)
+        return none;
+    ssize_t n = read(fd, room, TOKEN_MAX - 1);
+    close(fd);
+    while (n > 0 && (room[n - 1] == '\n' || room[n - 1] == '\r'))
+        n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (room[i] <= ' ' || room[i] > '~')
+            return none;
+    if (n <= 0 || n == TOKEN_MAX - 1)
+        return none;
+    room[n] = '\0';
+    return (struct hl_str){room, (size_t)n};
+}
+
+/* NULL: it is set, or there is none to set. */
+static const char *set_token(CURL *easy, const char *file, bool is_https)
+{
+    char room[TOKEN_MAX];
+    if (!file)
+        return NULL;
+    if (!is_https)
+        return "the token of HOOKLINE_JWT_KEYS_TOKEN_FILE is sent over https alone";
+    struct hl_str token = read_token(file, room);
+    bool is_set = token.n > 0 &&
+                  curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_BEARER) == CURLE_OK &&
+                  curl_easy_setopt(easy, CURLOPT_XOAUTH2_BEARER, token.p) == CURLE_OK;
+    explicit_bzero(room, sizeof(room));
+    return is_set ? NULL : "HOOKLINE_JWT_KEYS_TOKEN_FILE cannot be read, or holds no token";
+}
+
 /* The transfer's end, or CURLE_ABORTED_BY_CALLBACK. */
 static CURLcode wait_for(struct hl_key_fetcher *f)
 {
@@ -149,6 +194,8 @@ static const char *judge(CURL *easy, CURLcode code, long *status)
         return curl_easy_strerror(code);
     if (*status / 100 == 3)
         return "it redirects, which is not followed";
+    if (*status == 401 || *status == 403)
+        return "it answers only who shows a token that it knows (HOOKLINE_JWT_KEYS_TOKEN_FILE)";
     return *status == 200 ? NULL : "the status is not 200";
 }
 

@@ -20,7 +20,9 @@ struct hl_key_fetcher {
     struct hl_resolver resolver; /* nothing is under way between two fetches */
     const _Atomic bool *stops;
     const char *ca_file; /* dns/trust.h; NULL: libcurl's default */
-    long status;         /* of the last answer; 0: none came */
+    const char
+        *token_file; /* of what the server wants to see; read for each fetch; NULL: nothing */
+    long status;     /* of the last answer; 0: none came */
 };
 
 /* Fetches `url` into `out`, which has a limit. Blocks until `until_ms` (monotonic) at the latest, or until

@@ -338,6 +338,8 @@ int hl_key_keeper_start(struct hl_key_keeper *keeper)
     if (!keeper->fetcher.multi)
         return ENOMEM;
     keeper->fetcher.stops = &keeper->stops;
+    if (keeper->config->jwt_keys_token_file.n > 0)
+        keeper->fetcher.token_file = keeper->config->jwt_keys_token_file.p;
     hl_resolver_init(&keeper->fetcher.resolver);
     hl_mailbox_init(&keeper->mail, wake, keeper);
     keeper->file_due_ms = now + FILE_EVERY_MS;

@@ -251,6 +251,8 @@ const struct hl_option hl_options[] = {
         .help = "the same from a URL, fetched every 5 minutes and when a token names an unknown key"},
     {ROW(TEXT, "JWT_CA_FILE", jwt_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "certificate authorities (PEM) of the keys' server, besides the system's; read again when it changes"},
+    {ROW(TEXT, "JWT_KEYS_TOKEN_FILE", jwt_keys_token_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "a bearer token that the keys' server wants to see, over https alone; read again for each fetch"},
     {ROW(TEXT, "JWT_SECRET", jwt_secret, ""), .is_valid = is_jwt_secret, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = "32 to 4096 bytes; no line breaks in a text",
         .help = "the secret that tokens from outside are signed with (HS256)"},

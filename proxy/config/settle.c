@@ -271,10 +271,14 @@ static enum hl_err settle_keys(struct hl_config *config, struct hl_buf *problems
     bool has_keys =
         config->jwt_jwks_file.n > 0 || config->jwt_jwks_url.n > 0 || config->jwt_secret.n > 0;
     config->jwt_finds_keys = !has_keys && is_issuer_url(config->jwt_issuer);
-    bool is_idle = config->jwt_ca_file.n > 0 && !config->jwt_finds_keys;
-    return check_need(config, problems, is_idle, "HOOKLINE_JWT_CA_FILE", "HOOKLINE_JWT_JWKS_URL",
-        "the key set whose server has a certificate of that authority; or HOOKLINE_JWT_ISSUER "
-        "alone, as a URL");
+    static const char advice[] = "what is fetched; or HOOKLINE_JWT_ISSUER alone, as a URL";
+    bool is_idle = !config->jwt_finds_keys;
+    enum hl_err err = check_need(config, problems, is_idle && config->jwt_ca_file.n > 0,
+        "HOOKLINE_JWT_CA_FILE", "HOOKLINE_JWT_JWKS_URL", advice);
+    if (!err)
+        err = check_need(config, problems, is_idle && config->jwt_keys_token_file.n > 0,
+            "HOOKLINE_JWT_KEYS_TOKEN_FILE", "HOOKLINE_JWT_JWKS_URL", advice);
+    return err;
 }
 
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)

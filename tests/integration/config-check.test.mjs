@@ -121,6 +121,9 @@ const BROKEN = [
     ['authorities without a key set', /^HOOKLINE_JWT_CA_FILE: needs HOOKLINE_JWT_JWKS_URL/, async ({ home }) => ({
         HOOKLINE_JWT_CA_FILE: join(home, 'ca.pem'),
     })],
+    ['a token for a key set that there is none of', /^HOOKLINE_JWT_KEYS_TOKEN_FILE: needs HOOKLINE_JWT_JWKS_URL/, async ({ home }) => ({
+        HOOKLINE_JWT_KEYS_TOKEN_FILE: join(home, 'token'),
+    })],
     ['a key in place of certificates', /^HOOKLINE_WEBHOOK_CA_FILE: .*ca\.pem: its PEM contains something other than certificates/, async ({ home }) => {
         await writeFile(join(home, 'ca.pem'), '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n');
         return { HOOKLINE_WEBHOOK_CA_FILE: join(home, 'ca.pem') };

@@ -130,6 +130,38 @@ test('what an issuer’s document must not say, or is, leaves its keys unknown, 
     }
 });
 
+test('service-account tokens of a cluster are good by its issuer and its authority, with a token that it wants to see', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const [certificate, key] = [await makeCertificate(directory, 'kube-apiserver'), await makeKey('RS256')];
+    const [own, tokenFile] = ['token-of-the-pod.1.2', join(directory, 'token')];
+    const forbidden = { status: 403, body: '{"kind":"Status","status":"Failure","reason":"Forbidden","code":403}' };
+    const guarded = (pages) => ({ url, headers }) => (headers.authorization === `Bearer ${own}` ? pages[url] : forbidden);
+    const pages = {};
+    const address = await secureServer(t, certificate, guarded({ '/openid/v1/jwks': jwks(key) }));
+    const cluster = await secureServer(t, certificate, guarded(pages));
+    pages[OPENID] = JSON.stringify({
+        ...{ issuer: cluster.url, jwks_uri: `${address.url}/openid/v1/jwks` },
+        ...{ response_types_supported: ['id_token'], subject_types_supported: ['public'] },
+        id_token_signing_alg_values_supported: ['RS256'],
+    });
+    await writeFile(tokenFile, 'token-that-has-expired\n');
+    const { ask, app, sidecar } = await locked(t, {
+        ...{ HOOKLINE_JWT_ISSUER: cluster.url, HOOKLINE_JWT_CA_FILE: certificate.file, HOOKLINE_JWT_KEYS_TOKEN_FILE: tokenFile },
+        ...{ HOOKLINE_JWT_AUDIENCE: 'hookline', HOOKLINE_JWT_PROJECT_CLAIM: '', HOOKLINE_PROJECT_ID: 'p' },
+    });
+    const refused = await sidecar.logged((l) => /JWT_ISSUER: no keys/.test(l.msg));
+    assert.match(refused.error, /HOOKLINE_JWT_KEYS_TOKEN_FILE/);
+    await writeFile(tokenFile, `${own}\n`);
+    const claims = {
+        ...{ iss: cluster.url, aud: ['hookline'], sub: 'system:serviceaccount:shop:caller', project_id: undefined },
+        'kubernetes.io': { namespace: 'shop', serviceaccount: { name: 'caller', uid: '5d0b4d2c' }, pod: { name: 'caller-0' } },
+    };
+    assert.equal((await ask(await sign(key, claims))).status, 200);
+    assert.equal(app.requests.length, 1);
+    assertProblem(await ask(await sign(key, { ...claims, aud: ['https://kubernetes.default.svc'] })), 401);
+    assert.ok(!sidecar.stderr.includes('token-of-the-pod') && !sidecar.stderr.includes('token-that-has'));
+});
+
 test('keys that change each time they are asked for are asked for no more often', async (t) => {
     const made = [];
     const fresh = await Promise.all(Array.from({ length: 6 }, () => makeKey()));
