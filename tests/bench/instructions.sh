@@ -5,29 +5,33 @@
 # in build-bench/, where all files stay; installs nothing.
 #
 #   tests/bench/instructions.sh [KIND…]            prints a table; all kinds take under five minutes
-#   tests/bench/instructions.sh --check [KIND…]    fails where a kind costs more than instructions.txt allows
+#   tests/bench/instructions.sh --check [KIND…]    fails where a kind costs more than instructions.txt allows, and names
+#                                                  it; of what costs too much the least of three counts is taken, for
+#                                                  how many share a commit is not the same each time
 #
 # Kinds, with one worker, 200 bytes in and 300 out on 16 kept connections: `sync`; `token`: with a token of 400 bytes;
 # `async`: with SQLite; `async-256`: of 256 callers, most of which wait for a place; `memory`: asynchronous, with the store in
 # memory; `webhook`: synchronous, with a signed webhook.
 #
-# Variables: HOOKLINE_BIN (another hookline: an older one, say), KEEP=1 (leaves callgrind's files in
-# build-bench/instructions/), PORT (the first of three that are used: 18280).
+# Variables: HOOKLINE_BIN (another hookline: an older one, say), BUILD (another directory than build-bench), KEEP=1 (leaves
+# callgrind's files in build-bench/instructions/), PORT (the first of three that are used: 18280).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/bench/common.sh
 
-bounds=$PWD/tests/bench/instructions.txt build=$PWD/build-bench work=$PWD/build-bench/instructions
+bounds=$PWD/tests/bench/instructions.txt build=$PWD/${BUILD:-build-bench}
+work=$build/instructions
 binary=${HOOKLINE_BIN:-$build/hookline}
 port=${PORT:-18280} app=$((${PORT:-18280} + 1))
 few=300 many=1800
 checks=false
+tries=1
 pid=
 kinds=(sync token async async-256 memory webhook)
 
 main() {
-    local kind n status=0
-    [ "${1-}" != --check ] || { checks=true; shift; }
+    local kind status=0
+    [ "${1-}" != --check ] || { checks=true tries=3; shift; }
     case ${1-} in
     -h | --help) usage; exit 0 ;;
     esac
@@ -37,12 +41,26 @@ main() {
     printf '%-12s %12s %12s\n' '' instructions allowed
     for kind in "${kinds[@]}"; do
         settings_of "$kind"
-        for n in $few $many; do
-            count "$n" || fail "$kind: not all of $n calls were answered"
-        done
-        print_row "$kind" || status=1
+        measure "$kind" || status=1
     done
     return $status
+}
+
+# measure KIND: prints its row; false where it costs too much and that is asked.
+measure() {
+    local i n each least= allowed
+    allowed=$(sed -n "s/^$1 *\([0-9]*\)$/\1/p" "$bounds")
+    for ((i = 0; i < tries; i++)); do
+        for n in $few $many; do
+            count "$n" || fail "$1: not all of $n calls were answered"
+            [ -z "${KEEP-}" ] || cp "callgrind.$n" "callgrind.$1.$n"
+        done
+        each=$((($(total $many) - $(total $few)) / (many - few)))
+        [ -n "$least" ] && [ "$least" -le "$each" ] || least=$each
+        [ "$least" -gt "$allowed" ] || break
+    done
+    printf '%-12s %12d %12d%s\n' "$1" "$least" "$allowed" "$([ "$least" -le "$allowed" ] || echo '  too many')"
+    [ "$checks" = false ] || [ "$least" -le "$allowed" ]
 }
 
 usage() {
@@ -127,18 +145,6 @@ stop_all() {
 
 total() {
     sed -n 's/^totals: //p' "callgrind.$1"
-}
-
-# print_row KIND: false where it costs too much and that is asked.
-print_row() {
-    local each allowed n
-    each=$((($(total $many) - $(total $few)) / (many - few)))
-    allowed=$(sed -n "s/^$1 *\([0-9]*\)$/\1/p" "$bounds")
-    printf '%-12s %12d %12d%s\n' "$1" "$each" "$allowed" "$([ "$each" -le "$allowed" ] || echo '  too many')"
-    for n in $few $many; do
-        [ -z "${KEEP-}" ] || cp "callgrind.$n" "callgrind.$1.$n"
-    done
-    [ "$checks" = false ] || [ "$each" -le "$allowed" ]
 }
 
 main "$@"
