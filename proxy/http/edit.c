@@ -36,9 +36,7 @@ static void write_id(struct hl_writer *w, const struct hl_id *id)
 {
     char text[HL_ID_TEXT];
     hl_id_format(id, text);
-    HL_WRITE(w, "X-Request-Id: ");
-    hl_write(w, text, sizeof text);
-    HL_WRITE(w, "\r\n");
+    HL_WRITE_LINE(w, "X-Request-Id: ", ((struct hl_str){text, sizeof text}));
 }
 
 static void write_framing(struct hl_writer *w, enum hl_framing framing, uint64_t content_length)
@@ -75,9 +73,7 @@ size_t hl_edit_request(
     hl_write_str(&w, head->method);
     HL_WRITE(&w, " ");
     hl_write_str(&w, edit->target);
-    HL_WRITE(&w, " HTTP/1.1\r\nHost: ");
-    hl_write_str(&w, head->host);
-    HL_WRITE(&w, "\r\n");
+    HL_WRITE_LINE(&w, " HTTP/1.1\r\nHost: ", head->host);
 
     const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
     bool keeps_trace = edit->traceparent.n == 0 && trace && hl_is_traceparent(trace->value) &&
@@ -90,11 +86,8 @@ size_t hl_edit_request(
         hl_prefer_write_others(&w, head);
     write_id(&w, edit->run_id);
     write_forwarded(&w, head, edit);
-    if (edit->traceparent.n > 0) {
-        HL_WRITE(&w, "traceparent: ");
-        hl_write_str(&w, edit->traceparent);
-        HL_WRITE(&w, "\r\n");
-    }
+    if (edit->traceparent.n > 0)
+        HL_WRITE_LINE(&w, "traceparent: ", edit->traceparent);
     if (edit->wants_identity)
         HL_WRITE(&w, "Accept-Encoding: identity\r\n");
     if (head->max_forwards > 0) {
@@ -103,11 +96,9 @@ size_t hl_edit_request(
         HL_WRITE(&w, "\r\n");
     }
     if (head->minor > 0)
-        HL_WRITE(&w, "Via: 1.1 ");
+        HL_WRITE_LINE(&w, "Via: 1.1 ", edit->via);
     else
-        HL_WRITE(&w, "Via: 1.0 ");
-    hl_write_str(&w, edit->via);
-    HL_WRITE(&w, "\r\n");
+        HL_WRITE_LINE(&w, "Via: 1.0 ", edit->via);
     if (edit->deadline_at)
         *edit->deadline_at = write_deadline(&w);
     if (!edit->is_stored)
@@ -165,11 +156,8 @@ static void write_replaced_addresses(
         hl_write_str(w, edit->peer);
         hl_write_str(w, is_v6 ? HL_STR("]\"\r\n") : HL_STR("\r\n"));
     }
-    if (head->first[HL_FIELD_X_REAL_IP] >= 0 && !edit->is_peer_trusted) {
-        HL_WRITE(w, "X-Real-IP: ");
-        hl_write_str(w, edit->peer);
-        HL_WRITE(w, "\r\n");
-    }
+    if (head->first[HL_FIELD_X_REAL_IP] >= 0 && !edit->is_peer_trusted)
+        HL_WRITE_LINE(w, "X-Real-IP: ", edit->peer);
 }
 
 static void write_forwarded(
@@ -186,11 +174,8 @@ static void write_forwarded(
     }
     if (!trusts || head->first[HL_FIELD_X_FORWARDED_PROTO] < 0)
         HL_WRITE(w, "X-Forwarded-Proto: http\r\n");
-    if (head->host.n > 0 && (!trusts || head->first[HL_FIELD_X_FORWARDED_HOST] < 0)) {
-        HL_WRITE(w, "X-Forwarded-Host: ");
-        hl_write_str(w, head->host);
-        HL_WRITE(w, "\r\n");
-    }
+    if (head->host.n > 0 && (!trusts || head->first[HL_FIELD_X_FORWARDED_HOST] < 0))
+        HL_WRITE_LINE(w, "X-Forwarded-Host: ", head->host);
 }
 
 static void write_request_hop(
@@ -257,9 +242,7 @@ static void write_date(struct hl_writer *w, const struct hl_head *head, struct h
     const struct hl_field *field = hl_head_field(head, HL_FIELD_DATE);
     if (date.n == 0 || head->status < 200 || (field && !field->is_hop))
         return;
-    HL_WRITE(w, "Date: ");
-    hl_write_str(w, date);
-    HL_WRITE(w, "\r\n");
+    HL_WRITE_LINE(w, "Date: ", date);
 }
 
 static void write_response_hop(

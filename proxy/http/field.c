@@ -82,6 +82,12 @@ static inline const char *skip_value(const char *p, const char *end)
     return p;
 }
 
+/* One comparison says no of nearly all. */
+static inline bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ' && (c == ' ' || c == '\t');
+}
+
 static inline enum hl_field_id lookup(struct hl_str name, unsigned classes);
 
 /* Looks at no byte from `end` on; the one before it is LF: every step stops there at the latest. */
@@ -95,15 +101,15 @@ static inline bool read_line(struct hl_field *field, const char *end)
     if (p != colon || *p != ':' || field->name.n == 0)
         return false;
 
-    do
+    p += p[1] == ' ' ? 2 : 1; /* nearly always one space, no more */
+    while (is_blank(*p))
         p++;
-    while (*p == ' ' || *p == '\t');
     const char *value = p;
     p = skip_value(p, end);
     if (p[0] != '\r' || p[1] != '\n')
         return false;
     field->line = (struct hl_str){field->name.p, (size_t)(p + 2 - field->name.p)};
-    while (p > value && (p[-1] == ' ' || p[-1] == '\t'))
+    while (p > value && is_blank(p[-1]))
         p--;
     field->value = (struct hl_str){value, (size_t)(p - value)};
 

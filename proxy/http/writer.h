@@ -26,6 +26,25 @@ static inline void hl_write(struct hl_writer *w, const char *p, size_t n)
     w->p += n;
 }
 
+/* One field line; whether it fits is asked once. `name` is a literal with its ": ". */
+static inline void hl_write_line_of(
+    struct hl_writer *w, const char *name, size_t name_n, struct hl_str value)
+{
+    size_t n = name_n + value.n + 2;
+    if ((size_t)(w->end - w->p) < n) {
+        w->is_full = true;
+        w->end = w->p;
+        return;
+    }
+    char *p = w->p;
+    memcpy(p, name, name_n);
+    if (value.n > 0)
+        memcpy(p + name_n, value.p, value.n);
+    memcpy(p + name_n + value.n, "\r\n", 2);
+    w->p = p + n;
+}
+#define HL_WRITE_LINE(w, name, value) hl_write_line_of((w), (name), sizeof(name) - 1, (value))
+
 /* A string literal. */
 #define HL_WRITE(w, lit) hl_write((w), (lit), sizeof(lit) - 1)
 
