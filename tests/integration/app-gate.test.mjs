@@ -285,7 +285,7 @@ test('postgres: what was claimed for an app that dies goes to another replica', 
     assert.equal(b.app.requests.length, 20);
 });
 
-test('postgres: a run that waits for a replica that takes calls is not ended by one that takes none', { waits: true, limit: 120_000 }, async (t) => {
+test('postgres: a run that waits for a replica that takes calls is not ended by one that takes none', { waits: true }, async (t) => {
     const all = await fleet(t, { env: { HOOKLINE_APP_START_TIMEOUT: '9s', HOOKLINE_ASYNC_CONCURRENCY: '1' } });
     const alive = await all.add('alive');
     await alive.called(await alive.begin({ isHeld: true }));

@@ -152,7 +152,7 @@ test(`${SECONDS} s of misbehaviour`, { limit: 60_000 + SECONDS * 2000 }, async (
         'hookline_deliveries_pending',
         'hookline_app_queue_waiting',
     ]) {
-        await until(`${name} is 0`, async () => (await sidecar.metric(name)) === 0, 40_000);
+        await until(`${name} is 0`, async () => (await sidecar.metric(name)) === 0);
     }
     await until(
         'only the callers of this test are connected',

@@ -38,7 +38,7 @@ function evil(depth = 0) {
     return { ...row, ...Object.fromEntries(lists.map((name) => [name, [evil(depth + 1)]])), answer: { body: EVIL, encoding: EVIL }, next_cursor: EVIL };
 }
 
-test('nothing that a machine answers moves a terminal', { limit: 120_000 }, async (t) => {
+test('nothing that a machine answers moves a terminal', async (t) => {
     let status = 200;
     const url = await serve(t, (request, response) => {
         request.resume();
@@ -65,7 +65,7 @@ test('nothing that a machine answers moves a terminal', { limit: 120_000 }, asyn
     assert.doesNotMatch(followed.stdout + followed.stderr, HARM);
 });
 
-test('an answer that never ends is not read for long, and one without sense is said to be none', { limit: 60_000 }, async (t) => {
+test('an answer that never ends is not read for long, and one without sense is said to be none', async (t) => {
     let written = 0;
     const piece = Buffer.alloc(MIB, ' ');
     const url = await serve(t, (request, response) => {
@@ -154,7 +154,7 @@ function withDead(t, n, answers) {
     return { ids, url };
 }
 
-test('however sending many webhooks again ends, it says how many went, why, and how to go on', { limit: 60_000 }, async (t) => {
+test('however sending many webhooks again ends, it says how many went, why, and how to go on', async (t) => {
     const all = (response, ids) => response.writeHead(202).end(JSON.stringify({ redelivered: ids.length, refused: [], left: [] }));
     const none = (response, ids) => response.writeHead(202).end(JSON.stringify({ redelivered: 0, refused: [], left: ids }));
     const some = (response, ids) =>
@@ -187,7 +187,7 @@ test('however sending many webhooks again ends, it says how many went, why, and 
     }
 });
 
-test('whether a token can be read in transit is judged by the host, not by how its name begins', { limit: 60_000 }, async (t) => {
+test('whether a token can be read in transit is judged by the host, not by how its name begins', async (t) => {
     const file = join(await temporaryDirectory(t), 'token');
     await writeFile(file, 'a.b.c');
     const warned = async (url) => /can be read in transit/.test((await ask(['runs', 'show', ID, '--token-file', file], url)).stderr);

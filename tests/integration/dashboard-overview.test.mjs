@@ -82,7 +82,7 @@ test('the span stands in the address, and what was counted is there after a rest
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
 });
 
-test('what wants somebody is not green, is linked, and stands on the tabs', { limit: 120_000 }, async (t) => {
+test('what wants somebody is not green, is linked, and stands on the tabs', async (t) => {
     const { open } = await scene(t, { isFailing: true });
     const page = await open();
     const state = page.getByRole('region', { name: 'Readiness' });
@@ -159,7 +159,7 @@ test('the bar of a reason is at the height of its name', async (t) => {
 });
 
 for (const colorScheme of ['light', 'dark'])
-    test(`it fits and is accessible at any size, ${colorScheme}, on a 12-hour clock`, { limit: 120_000 }, async (t) => {
+    test(`it fits and is accessible at any size, ${colorScheme}, on a 12-hour clock`, async (t) => {
         const { open } = await scene(t, { isFailing: true, colorScheme, locale: 'en-US' });
         const page = await open();
         for (const [width, height] of SIZES)

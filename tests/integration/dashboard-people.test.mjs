@@ -74,7 +74,6 @@ for (const colorScheme of ['light', 'dark']) {
     ]) {
         test(
             `no page has a fault for assistive technology, ${colorScheme}, ${width} px`,
-            { limit: 180_000 },
             async (t) => {
                 const { sidecar, token, id } = await scene(t);
                 const look = { colorScheme, viewport: { width, height }, complaints: /404/ };

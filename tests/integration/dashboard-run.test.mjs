@@ -71,7 +71,7 @@ const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 
 /* ---- what it answered ---- */
 
-test('5 MiB of JSON are formatted to the last line while the page goes on', { limit: 180_000 }, async (t) => {
+test('5 MiB of JSON are formatted to the last line while the page goes on', async (t) => {
     const { call, ended, open } = await scene(t);
     const id = await call({ large: true });
     await ended(id);
@@ -103,7 +103,7 @@ test('5 MiB of JSON are formatted to the last line while the page goes on', { li
     assert.equal(await clipboard(page), LARGE);
 });
 
-test('what is drawn when another way to show it is chosen is that way alone', { limit: 120_000 }, async (t) => {
+test('what is drawn when another way to show it is chosen is that way alone', async (t) => {
     const { call, ended, open } = await scene(t);
     const id = await call({ large: true });
     await ended(id);
@@ -114,7 +114,7 @@ test('what is drawn when another way to show it is chosen is that way alone', { 
     assert.equal(await page.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
 });
 
-test('of what is larger than 10 MiB the beginning is shown', { limit: 120_000 }, async (t) => {
+test('of what is larger than 10 MiB the beginning is shown', async (t) => {
     const { call, ended, open } = await scene(t);
     const id = await call({ type: 'text/plain', body: 'x'.repeat(10 * 1024 * 1024 + 1) });
     await ended(id);
@@ -418,7 +418,7 @@ test('reasons stay whole and paths can be read, however wide the window', async 
 
 for (const colorScheme of ['light', 'dark']) {
     for (const width of [1440, 1024, 390]) {
-        test(`a run with everything is right for all, ${colorScheme}, ${width} px`, { limit: 120_000 }, async (t) => {
+        test(`a run with everything is right for all, ${colorScheme}, ${width} px`, async (t) => {
             const env = { HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' };
             const { call, ended, open, receiver } = await scene(t, env);
             const hook = { webhookEndpoint: receiver.script('/late', 404, 410) };

@@ -35,7 +35,7 @@ class Dev {
     }
 
     said(pattern) {
-        return until(`it says ${pattern}`, () => pattern.test(this.output), 60_000);
+        return until(`it says ${pattern}`, () => pattern.test(this.output));
     }
 
     /** The line to paste below that heading. */
@@ -92,7 +92,7 @@ async function processesIn(folder) {
     return found;
 }
 
-test('a file of functions: the calls that it prints work as printed', { limit: 120_000 }, async (t) => {
+test('a file of functions: the calls that it prints work as printed', async (t) => {
     const dev = await startDev(t, ['main.py']);
     assert.deepEqual(JSON.parse(await dev.paste('A call')), { said: 'hello' });
     assert.match(await dev.paste('A stream'), /^data: hello\nid: 1\n\ndata: again\nid: 2\n/);
@@ -102,7 +102,7 @@ test('a file of functions: the calls that it prints work as printed', { limit: 1
     assert.equal(verdict, 'signature verified');
 });
 
-test('the app is started again when its files change, and waits for the next change when it cannot be', { limit: 120_000 }, async (t) => {
+test('the app is started again when its files change, and waits for the next change when it cannot be', async (t) => {
     const dev = await startDev(t, ['main.py']);
     const file = join(dev.folder, 'main.py');
     await writeFile(join(dev.folder, 'data.json'), '{}');
@@ -115,7 +115,7 @@ test('the app is started again when its files change, and waits for the next cha
     assert.doesNotMatch(dev.output, /data\.json/);
 });
 
-test('of an app that ends at once its last words, its status and what comes next are said', { limit: 120_000 }, async (t) => {
+test('of an app that ends at once its last words, its status and what comes next are said', async (t) => {
     const broken = "for (let i = 1; i < 9; i++) console.error('line ' + i);\nprocess.exit(7);";
     const said = /dev +\| it is restarted.*\n/;
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': broken }, said });
@@ -129,20 +129,20 @@ test('of an app that ends at once its last words, its status and what comes next
     assert.equal(await dev.end(), 0);
 });
 
-test('an app that does not listen where it should is told of', { limit: 120_000 }, async (t) => {
+test('an app that does not listen where it should is told of', async (t) => {
     const mute = { 'server.js': 'setInterval(() => {}, 1000);' };
     const said = /the app is not yet listening on 127\.0\.0\.1:\d+/;
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: mute, said });
     assert.equal(await dev.end(), 0);
 });
 
-test('a command that is not there is named, with what comes next', { limit: 120_000 }, async (t) => {
+test('a command that is not there is named, with what comes next', async (t) => {
     const dev = await startDev(t, ['--', 'no-such-program'], { said: /dev +\| it is restarted when a file below/ });
     assert.match(dev.output, /no-such-program cannot be run: No such file/);
     assert.equal(await dev.end(), 0);
 });
 
-test('a command gets PORT, and what it leaves behind is ended with it', { limit: 120_000 }, async (t) => {
+test('a command gets PORT, and what it leaves behind is ended with it', async (t) => {
     const server = `
 require('child_process').spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
 require('http').createServer((q, a) => a.end('hi from ' + q.url)).listen(process.env.PORT, '127.0.0.1');`;
@@ -153,13 +153,13 @@ require('http').createServer((q, a) => a.end('hi from ' + q.url)).listen(process
     assert.deepEqual(await readdir(dev.folder), ['server.js']);
 });
 
-test('a server that runs already is given by its URL', { limit: 120_000 }, async (t) => {
+test('a server that runs already is given by its URL', async (t) => {
     const app = await startServer(t, (x) => x.send(200, {}, 'here'));
     const dev = await startDev(t, [app.url], { files: {} });
     assert.equal(await dev.paste('A call'), 'here');
 });
 
-test('--fail-hooks lets the receiver misbehave, in that order, and then be good', { limit: 120_000 }, async (t) => {
+test('--fail-hooks lets the receiver misbehave, in that order, and then be good', async (t) => {
     const dev = await startDev(t, ['--fail-hooks', '404,reset', 'main.py']);
     await dev.paste('In the background');
     await until('the third attempt is there', async () => (await dev.webhooks()).length === 3);
@@ -167,7 +167,7 @@ test('--fail-hooks lets the receiver misbehave, in that order, and then be good'
     assert.deepEqual(answers, ['200', 'reset', '404']);
 });
 
-test('pages of other origins and other names are refused', { limit: 120_000 }, async (t) => {
+test('pages of other origins and other names are refused', async (t) => {
     const dev = await startDev(t, ['main.py']);
     const status = async (path, headers) =>
         (await fetch(`http://127.0.0.1:${dev.port}${path}`, { method: 'POST', headers, body: '{}' })).status;
@@ -182,7 +182,7 @@ test('pages of other origins and other names are refused', { limit: 120_000 }, a
     assert.equal(await ask('/_hookline/healthz'), 200);
 });
 
-test('its receiver refuses other names and pages of other origins, knows a call’s own secret for one, and the folder stays as it was', { limit: 120_000 }, async (t) => {
+test('its receiver refuses other names and pages of other origins, knows a call’s own secret for one, and the folder stays as it was', async (t) => {
     const files = { 'main.py': `import words\n${MAIN}`, 'words.py': 'HELLO = 1\n' };
     const dev = await startDev(t, ['main.py'], { files });
     const [, url, port] = /received webhooks at (http:\/\/[^:]+:(\d+)\S+)/.exec(dev.output);
@@ -207,19 +207,19 @@ test('its receiver refuses other names and pages of other origins, knows a call�
     assert.deepEqual((await readdir(dev.folder)).sort(), ['main.py', 'words.py']);
 });
 
-test('ports that are taken are passed over, and variables of hookline’s are named and ignored', { limit: 120_000 }, async (t) => {
+test('ports that are taken are passed over, and variables of hookline’s are named and ignored', async (t) => {
     const taken = net.createServer();
     atEnd(t, () => taken.close());
     // Another test may have it just now, and give it up before dev looks.
     const take = () => once(taken.listen(8080, '127.0.0.1'), 'listening').then(() => true, () => false);
-    await until('the port is taken here', take, 60_000);
+    await until('the port is taken here', take);
     const dev = await startDev(t, ['main.py'], { env: { HOOKLINE_LISTEN: '127.0.0.1:8080', HOOKLINE_AUTH: 'jwt' } });
     assert.notEqual(dev.port, 8080);
     assert.match(dev.output, /^Ignored: HOOKLINE_LISTEN HOOKLINE_AUTH /m);
     assert.match(await dev.paste('A call'), /said/);
 });
 
-test('two signals end it at once, and nothing is left', { limit: 120_000 }, async (t) => {
+test('two signals end it at once, and nothing is left', async (t) => {
     const stubborn = `process.on('SIGTERM', () => {});
 require('http').createServer((q, a) => a.end()).listen(process.env.PORT, '127.0.0.1');`;
     const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': stubborn } });

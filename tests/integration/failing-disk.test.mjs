@@ -28,7 +28,7 @@ const accept = (call, query = {}) => call(RUN, { query: { async: 'true', ...quer
 
 const state = async (call, which) => (await call(`/_hookline/${which}`, { method: 'GET' })).status;
 
-test('a disk that fails for a while: what was accepted, ended and called then is there, without a restart', { limit: 90_000 }, async (t) => {
+test('a disk that fails for a while: what was accepted, ended and called then is there, without a restart', async (t) => {
     let held = gate();
     let inside = 0;
     const { call, fail, mend, receiver, sidecar } = await failingStage(t, {
@@ -67,7 +67,7 @@ test('a disk that fails for a while: what was accepted, ended and called then is
         await mend();
         await until('asynchronous calls are taken again', async () => (await accept(call)).status === 202);
         await until('readiness says so, too', async () => (await state(call, 'readyz')) === 200);
-        await receiver.delivered(`/${how}`, 3, 30_000);
+        await receiver.delivered(`/${how}`, 3);
         const run = await ask('GET', `/v2/projects/p/apps/a/runs/${running.id}`);
         assert.equal(run.json().state, 'success');
     }

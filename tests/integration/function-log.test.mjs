@@ -128,7 +128,7 @@ async function spawnClogged(t, host, settings = {}) {
 
 async function startClogged(t, host, settings) {
     const app = await spawnClogged(t, host, settings);
-    await until('it is ready', app.isServing, 50_000);
+    await until('it is ready', app.isServing);
     return app;
 }
 

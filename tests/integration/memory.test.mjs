@@ -87,7 +87,7 @@ async function ask(sidecar, method, target, { port = sidecar.port, fields = {}, 
     try {
         await once(socket, 'connect');
         await client.send(request(method, target, { Connection: 'close', ...fields }, body));
-        return await within(target, then ? then(client) : client.response(method), 45_000);
+        return await within(target, then ? then(client) : client.response(method));
     } catch (error) {
         if (/ms passed/.test(error.message)) throw error;
         return null;

@@ -161,7 +161,7 @@ async function attemptOf(sidecar, id) {
 
 const hostOf = (address) => address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 
-test('what getaddrinfo finds is found, whatever name servers and resolv.conf do', { limit: 120_000 }, async (t) => {
+test('what getaddrinfo finds is found, whatever name servers and resolv.conf do', async (t) => {
     const s = await open(t);
     if (!s) return;
     const two = await DnsServer.beside(t);
@@ -201,7 +201,7 @@ const LINES = [
 const NOBODY = '127.0.0.4'; // listens there
 const NAMES = [[null, HERE], [HERE[0], 'NXDOMAIN'], [HERE[0], 'SERVFAIL'], [HERE[0], [NOBODY]], [HERE[0], []]];
 
-test('sources of names are asked in the order and on the terms of nsswitch.conf', { limit: 120_000 }, async (t) => {
+test('sources of names are asked in the order and on the terms of nsswitch.conf', async (t) => {
     const s = await open(t);
     if (!s) return;
     const [cases, resolv] = [[], resolvConf([s.dns], 'options timeout:1 attempts:1')];

@@ -134,7 +134,7 @@ test('what is wrong with a database is one line that names the setting', { limit
     }
 });
 
-test('a server without fsync is refused, unless that is wished', { limit: 60_000 }, async (t) => {
+test('a server without fsync is refused, unless that is wished', async (t) => {
     const db = await cluster(t, { config: { fsync: 'off' } });
     await assertRefused(t, db, {}, /HOOKLINE_POSTGRES_URL: .*fsync.*HOOKLINE_POSTGRES_UNSAFE=on/);
     const env = { ...db.env, HOOKLINE_POSTGRES_UNSAFE: 'on' };

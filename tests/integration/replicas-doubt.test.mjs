@@ -67,7 +67,7 @@ function assertDoubt(answer, id) {
     assert.equal(answer.headers['retry-after'], undefined);
 }
 
-test('an accept in doubt is refused and withdrawn, but for what has begun or was acknowledged', { limit: 150_000 }, async (t) => {
+test('an accept in doubt is refused and withdrawn, but for what has begun or was acknowledged', async (t) => {
     const { all, doors } = await crowded(t);
     const { b, d, e } = all;
     const begun = await acceptUnheard(t, all, 'c', { hook: 'begun', headers: { 'x-door': 'begun' } });

@@ -45,7 +45,7 @@ async function running(t) {
 
 const filesOf = async ({ sidecar }) => (await filesBelow(join(sidecar.dataDir, 'scratch', 'bodies'))).length;
 
-test('results that end without PostgreSQL are kept in memory, then in files, then without bodies', { limit: 180_000 }, async (t) => {
+test('results that end without PostgreSQL are kept in memory, then in files, then without bodies', async (t) => {
     const { server, end, all, a, ids, inside } = await running(t);
     const before = await a.sidecar.rssAnon();
     end.open();

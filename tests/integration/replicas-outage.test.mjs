@@ -49,7 +49,7 @@ async function makeAccount(replica) {
 
 const callWith = (replica, token) => replica.call(RUN, { headers: { authorization: `Bearer ${token}` }, body: '{}' });
 
-test('replicas that start without PostgreSQL listen, and are ready when it is there', { limit: 120_000 }, async (t) => {
+test('replicas that start without PostgreSQL listen, and are ready when it is there', async (t) => {
     const { server, all, add } = await withoutServer(t);
     const [a, b] = [await add('a'), await add('b')];
     for (const replica of [a, b]) {
@@ -77,7 +77,7 @@ test('replicas that start without PostgreSQL listen, and are ready when it is th
     assert.equal(all.calls(id), 1);
 });
 
-test('a token is judged as soon as it can be, and is 503 before', { limit: 120_000 }, async (t) => {
+test('a token is judged as soon as it can be, and is 503 before', async (t) => {
     const HOOKLINE_JWT_SECRET = makeSecret();
     const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_JWT_SECRET };
     const server = await cluster(t);
@@ -113,7 +113,7 @@ const WRONG = [
     ['another lifetime', /^HOOKLINE_REPLICA_TTL: 9s here, but 3s/, () => ({ HOOKLINE_REPLICA_TTL: '9s' })],
 ];
 
-test('what is definitely wrong ends a process that waited for its server', { limit: 120_000 }, async (t) => {
+test('what is definitely wrong ends a process that waited for its server', async (t) => {
     const server = await cluster(t);
     const all = await fleet(t, { database: server });
     const good = await all.add('good');
@@ -142,7 +142,7 @@ test('what is definitely wrong ends a process that waited for its server', { lim
     await says(good, 'ok');
 });
 
-test('what is wrong after the first success counts as gone', { limit: 120_000 }, async (t) => {
+test('what is wrong after the first success counts as gone', async (t) => {
     const server = await cluster(t);
     const all = await fleet(t, { database: server });
     const a = await all.add('a');
@@ -155,7 +155,7 @@ test('what is wrong after the first success counts as gone', { limit: 120_000 },
     await a.finished(await a.begin());
 });
 
-test('SIGTERM ends a replica whose server says nothing, or is not there', { limit: 120_000 }, async (t) => {
+test('SIGTERM ends a replica whose server says nothing, or is not there', async (t) => {
     const database = await postgres(t);
     const cable = await link(t, database.url);
     const all = await fleet(t, { database });
@@ -167,7 +167,7 @@ test('SIGTERM ends a replica whose server says nothing, or is not there', { limi
     }
 });
 
-test('in an outage a replica is ready and says that it is degraded, and no question waits for its end', { limit: 120_000 }, async (t) => {
+test('in an outage a replica is ready and says that it is degraded, and no question waits for its end', async (t) => {
     const server = await cluster(t);
     const all = await fleet(t, { database: server });
     const a = await all.add('a');
@@ -197,7 +197,7 @@ test('in an outage a replica is ready and says that it is degraded, and no quest
     assert.equal((await a.ask('DELETE', `${ACCOUNTS}/${account.id}`)).status, 204);
 });
 
-test('in an outage a known account stays good, one that is not known is 503, and what was revoked ends with it', { limit: 120_000 }, async (t) => {
+test('in an outage a known account stays good, one that is not known is 503, and what was revoked ends with it', async (t) => {
     const database = await postgres(t);
     const cable = await link(t, database.url);
     const all = await fleet(t, { database, env: { HOOKLINE_AUTH: 'jwt' } });
@@ -232,7 +232,7 @@ const OF_ALL = [
     'hookline_postgres_oldest_xmin_age_seconds',
 ];
 
-test('a replica that does not reach the database exports no figures of all replicas', { limit: 120_000 }, async (t) => {
+test('a replica that does not reach the database exports no figures of all replicas', async (t) => {
     const { server, add } = await withoutServer(t);
     const one = await add('one');
     const known = async () => {

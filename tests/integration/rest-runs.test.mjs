@@ -258,7 +258,7 @@ test('pages go on below the last run, whatever comes in meanwhile', async (t) =>
     assert.deepEqual(seen, made.sort().reverse());
 });
 
-test('the newest 10,000 synchronous runs are remembered over all workers', { limit: 180_000 }, async (t) => {
+test('the newest 10,000 synchronous runs are remembered over all workers', async (t) => {
     const { call, sidecar } = await stage(t);
     const ask = control(sidecar);
     const ids = [];

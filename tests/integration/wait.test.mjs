@@ -237,7 +237,7 @@ test('who waits is answered when the listener closes', async (t) => {
     assert.equal((await sidecar.exited()).code, 0);
 });
 
-test('on PostgreSQL any replica’s end wakes who waits at another', { limit: 60_000 }, async (t) => {
+test('on PostgreSQL any replica’s end wakes who waits at another', async (t) => {
     const doors = gate();
     const all = await fleet(t, {
         app: async (x) => {

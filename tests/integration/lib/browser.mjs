@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after } from './runner.mjs';
 import { chromium } from 'playwright-core';
 import { atEnd } from './cleanup.mjs';
+import { PATIENCE } from './until.mjs';
 
 /** The one that never has windows takes less than half the time of the whole one; the wrapper of Debian's would stay beside it. */
 const PROGRAM = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) =>
@@ -97,7 +98,7 @@ export async function openTab(
     const context = await (await browser).newContext({ locale: 'en-GB', ...options });
     const page = await context.newPage();
     const seen = { urls: [], console: [], headers: [] };
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(PATIENCE);
     page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));
     page.on('pageerror', (error) => seen.console.push(`error: ${error.message}`));
     page.on('dialog', (dialog) => seen.console.push(`dialog: ${dialog.message()}`));

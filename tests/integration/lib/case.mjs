@@ -2,7 +2,10 @@
 // wait wait beside the others, and what a file's tests share ends with the last of them.
 import { test as nodeTest } from './runner.mjs';
 import { atEnd } from './cleanup.mjs';
-import { within } from './until.mjs';
+import { PATIENCE, within } from './until.mjs';
+
+/** How long a test may take that says nothing of it, ms. */
+const LIMIT = 3 * PATIENCE;
 
 /** How long a file may live after its last test, and the end of what that started (cleanup.mjs), ms. */
 const REST = 5_000;
@@ -26,12 +29,12 @@ export function onFailure(t, report) {
 }
 
 /**
- * `options.limit`: ms after which the test has failed. `options.waits`: it waits much longer than it works; all tests of the
+ * `options.limit`: ms after which the test has failed, for one that does very much. `options.waits`: it waits much longer than it works; all tests of the
  * file that do begin with the file, beside the others, and each is told of in its turn.
  */
 export function test(name, ...rest) {
     const body = rest.pop();
-    const { limit = 60_000, waits = false, ...options } = rest[0] ?? {};
+    const { limit = LIMIT, waits = false, ...options } = rest[0] ?? {};
     const run = async (t) => within('the test', body(t), limit);
     const own = waits && !options.skip && !IS_FILTERED ? new EarlyTest(run) : null;
     if (own) early.push(own);

@@ -1,9 +1,6 @@
 // cleanup.mjs - what a test started is ended when the test ends, last started first.
 import { within } from './until.mjs';
 
-/** For each one of them, ms. */
-const LIMIT = 60_000;
-
 const stacks = new WeakMap();
 const children = new Set();
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
@@ -28,7 +25,7 @@ async function closeAll(stack) {
     const errors = [];
     while (stack.length) {
         try {
-            await within('the end of what the test started', Promise.resolve(stack.pop()()), LIMIT);
+            await within('the end of what the test started', Promise.resolve(stack.pop()()));
         } catch (error) {
             errors.push(error);
         }

@@ -169,7 +169,7 @@ export class Host {
     /** SIGTERM; anything but exit status 0 is a failure, unless the test said so. */
     async stop() {
         if (this.isRunning) this.signal('SIGTERM');
-        const last = setTimeout(() => this.signal('SIGKILL'), 20_000);
+        const last = setTimeout(() => this.signal('SIGKILL'), 50_000);
         const { code, signal } = await this.exited();
         clearTimeout(last);
         if (code !== 0 && !this.mayFail) {

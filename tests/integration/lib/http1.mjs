@@ -1,9 +1,10 @@
 // http1.mjs - reads HTTP/1.1 from a socket and holds it to the grammar: whatever RFC 9112 does not
 // allow throws. Both ends of the tests stand on it, the client that checks what hookline answers and
 // the app that checks what hookline forwards.
+import { PATIENCE } from './until.mjs';
 
 const HELD_MAX = 64 * 1024; // more unread bytes than this and the socket is paused: real back-pressure
-const SILENCE_MS = 30_000; // a client that waits longer than this for a byte has found a hang
+const SILENCE_MS = PATIENCE; // a client that waits longer than this for a byte has found a hang
 
 export class PeerGone extends Error {}
 export class BadHttp extends Error {}

@@ -23,7 +23,6 @@ export const PACKAGE = [
 
 export const DEBIAN = '/usr/bin/python3';
 export const DEBUG = '/usr/bin/python3-dbg';
-const START_MS = 50_000; // a debug interpreter imports slowly on a busy machine
 const SANITIZER = /(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:)/;
 
 /** Debian's interpreters, and the machine's own python3 if that is another. */
@@ -50,7 +49,7 @@ export function sanitizerSettings() {
 /** A request on a connection of its own; null when nobody answers. */
 export function get(url) {
     return new Promise((resolve) => {
-        const request = http.get(url, { agent: false, timeout: 5000 }, (response) => {
+        const request = http.get(url, { agent: false, timeout: 20_000 }, (response) => {
             response.resume();
             response.on('end', () => resolve(response.statusCode));
             response.on('error', () => resolve(null));
@@ -112,7 +111,7 @@ export class PythonApp {
     /** SIGTERM; anything but status 0, or output that is not a log line, is a failure. */
     async stop() {
         if (this.isRunning) this.signal('SIGTERM');
-        const last = setTimeout(() => this.signal('SIGABRT'), 20_000);
+        const last = setTimeout(() => this.signal('SIGABRT'), 50_000);
         const { code, signal } = await this.exited();
         clearTimeout(last);
         if (code !== 0) throw new Error(`Python ended with ${code ?? signal}:\n${this.stderr}`);
@@ -168,7 +167,7 @@ export async function startPython(t, source, options = {}) {
         if (!app.isRunning) throw new Error(`Python ended:\n${app.stderr}`);
         return (await get(`${app.url}/healthz`)) === 200;
     };
-    await until('the app is ready', isReady, START_MS);
+    await until('the app is ready', isReady);
     const call = caller(t, app);
     app.call = (name, members, { headers = {}, ...rest } = {}) =>
         call(`/${name}`, {

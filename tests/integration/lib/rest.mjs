@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import { join } from 'node:path';
 import { assertCallDescribed, assertDescribed } from './openapi.mjs';
+import { PATIENCE } from './until.mjs';
 
 /** One request. `where`: node's http options that say where to. Answers `{ status, headers, body, text, json() }`, once it
  * is what the description of the interface says. */
@@ -18,7 +19,7 @@ function request(where, method, path, { body, token, headers = {}, agent = false
                 agent,
                 method,
                 path,
-                timeout: 30_000,
+                timeout: PATIENCE,
                 headers: {
                     ...(token && { authorization: `Bearer ${token}` }),
                     ...(bytes !== undefined && { 'content-length': Buffer.byteLength(bytes) }),

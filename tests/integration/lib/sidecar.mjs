@@ -86,7 +86,7 @@ export async function run(args, env = {}, { input, killed, interrupted } = {}) {
 /** A GET on a connection of its own; null when nothing answers. */
 function get(url) {
     return new Promise((resolve) => {
-        const request = http.get(url, { agent: false, timeout: 5000 }, (response) => {
+        const request = http.get(url, { agent: false, timeout: 20_000 }, (response) => {
             let text = '';
             response.setEncoding('utf8').on('data', (piece) => (text += piece));
             response.on('end', () =>
@@ -247,7 +247,7 @@ export class Sidecar {
         if (this.isRunning) {
             this.signal('SIGTERM');
             const again = setTimeout(() => this.signal('SIGTERM'), 8_000);
-            const last = setTimeout(() => this.signal('SIGABRT'), 20_000);
+            const last = setTimeout(() => this.signal('SIGABRT'), 50_000);
             const { code, signal } = await this.exited();
             clearTimeout(again);
             clearTimeout(last);

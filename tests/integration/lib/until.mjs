@@ -1,7 +1,10 @@
 // until.mjs - waiting: always for a condition, never for a time.
 
+/** How long a condition may take to come true, ms: on a machine that does much else all takes long, and where all is well nobody waits. */
+export const PATIENCE = 60_000;
+
 /** Asks `condition` until it answers something truthy, and returns that; the less often the longer it has waited. */
-export async function until(what, condition, timeout = 20_000) {
+export async function until(what, condition, timeout = PATIENCE) {
     const began = Date.now();
     for (;;) {
         const value = await condition();
@@ -22,7 +25,7 @@ export function gate() {
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The promise's value, if it comes in time. */
-export async function within(what, promise, timeout = 20_000) {
+export async function within(what, promise, timeout = PATIENCE) {
     let timer;
     const late = new Promise((_, reject) => {
         const fail = () => reject(new Error(`${timeout} ms passed, still waiting for: ${what}`));
