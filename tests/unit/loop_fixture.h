@@ -9,7 +9,7 @@
 #include "loop/wheel.h"
 #include "net/stream.h"
 
-#define PATIENCE_MS 15000
+#define PATIENCE_MS 60000
 
 extern uv_loop_t loop;
 extern struct hl_wheel wheel;

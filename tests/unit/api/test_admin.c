@@ -20,7 +20,7 @@ static void stop(void)
     server_stop(&server);
 }
 
-TestSuite(admin, .init = start, .fini = stop, .timeout = 30);
+TestSuite(admin, .init = start, .fini = stop, .timeout = 180);
 
 static void ask_on(int fd, const char *request, struct answer *answer)
 {
@@ -367,7 +367,7 @@ Test(admin, says_which_address_it_cannot_have)
 
 /* ---- deadlines ---- */
 
-Test(admin_deadline, ends_a_request_that_does_not_come_whole, .timeout = 30)
+Test(admin_deadline, ends_a_request_that_does_not_come_whole, .timeout = 180)
 {
     struct answer a;
     server_start(&server, "HOOKLINE_HEAD_TIMEOUT=100ms");
@@ -385,7 +385,7 @@ Test(admin_deadline, ends_a_request_that_does_not_come_whole, .timeout = 30)
     server_stop(&server);
 }
 
-Test(admin_deadline, closes_an_idle_connection, .timeout = 30)
+Test(admin_deadline, closes_an_idle_connection, .timeout = 180)
 {
     struct answer a;
     server_start(&server, "HOOKLINE_KEEPALIVE_TIMEOUT=1s");

@@ -46,7 +46,7 @@ static void end(void)
     hl_config_free(config);
 }
 
-TestSuite(rest, .init = begin, .fini = end, .timeout = 30);
+TestSuite(rest, .init = begin, .fini = end, .timeout = 180);
 
 static bool is_answered;
 

@@ -18,7 +18,7 @@ static void stop(void)
     server_stop(&server);
 }
 
-TestSuite(rest_route, .init = start, .fini = stop, .timeout = 30);
+TestSuite(rest_route, .init = start, .fini = stop, .timeout = 180);
 
 static const char *const methods[] = {[HL_METHOD_GET] = "GET",
     [HL_METHOD_POST] = "POST",

@@ -51,7 +51,7 @@ static void end(void)
     hl_config_free(config);
 }
 
-TestSuite(worker, .init = begin, .fini = end, .timeout = 60);
+TestSuite(worker, .init = begin, .fini = end, .timeout = 180);
 
 Test(worker, that_never_ran_is_told_of_no_revocation)
 {

@@ -22,7 +22,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(arrival, .init = begin, .fini = end, .timeout = 60);
+TestSuite(arrival, .init = begin, .fini = end, .timeout = 180);
 
 static void on_timer(uv_timer_t *timer)
 {

@@ -41,7 +41,7 @@ static void end(void)
     hl_child_close(&child);
 }
 
-TestSuite(child, .fini = end, .timeout = 30);
+TestSuite(child, .fini = end, .timeout = 180);
 
 Test(child, runs_its_program_with_its_words_and_environment)
 {

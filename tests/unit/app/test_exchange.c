@@ -86,7 +86,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(exchange, .init = begin, .fini = end, .timeout = 60);
+TestSuite(exchange, .init = begin, .fini = end, .timeout = 180);
 
 static void ask(const char *text)
 {

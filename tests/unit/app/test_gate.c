@@ -31,7 +31,7 @@ static void begin(void)
     }
 }
 
-TestSuite(gate, .init = begin, .timeout = 60);
+TestSuite(gate, .init = begin, .timeout = 180);
 
 static void start(enum hl_app_gate rule)
 {

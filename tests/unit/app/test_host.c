@@ -30,7 +30,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(host, .init = begin, .fini = end, .timeout = 60);
+TestSuite(host, .init = begin, .fini = end, .timeout = 180);
 
 static void add_address(uint64_t mark, uint32_t ipv4)
 {

@@ -50,7 +50,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(output, .init = start, .fini = end, .timeout = 60);
+TestSuite(output, .init = start, .fini = end, .timeout = 180);
 
 static void read_log(void)
 {

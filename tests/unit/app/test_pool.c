@@ -81,7 +81,7 @@ static void end(void)
         app_stop();
 }
 
-TestSuite(pool, .init = begin, .fini = end, .timeout = 60);
+TestSuite(pool, .init = begin, .fini = end, .timeout = 180);
 
 /* ---- someone who waits ---- */
 

@@ -95,7 +95,7 @@ static void end(void)
         app_stop();
 }
 
-TestSuite(readiness, .init = begin, .fini = end, .timeout = 60);
+TestSuite(readiness, .init = begin, .fini = end, .timeout = 180);
 
 Test(readiness, follows_an_app_that_comes_and_goes)
 {

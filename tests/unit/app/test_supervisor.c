@@ -61,7 +61,7 @@ static void finish(void)
     hl_supervisor_fini(&supervisor);
 }
 
-TestSuite(supervisor, .fini = finish, .timeout = 60);
+TestSuite(supervisor, .fini = finish, .timeout = 180);
 
 static uint64_t starts(void)
 {

@@ -108,7 +108,7 @@ static void end(void)
     close(silent);
 }
 
-TestSuite(upstream_wait, .init = begin, .fini = end, .timeout = 60);
+TestSuite(upstream_wait, .init = begin, .fini = end, .timeout = 180);
 
 struct asker {
     struct hl_upstream_wait wait;

@@ -14,7 +14,7 @@ static void begin(void)
     memset(&second, 0, sizeof(second));
 }
 
-TestSuite(visits, .init = begin, .timeout = 60);
+TestSuite(visits, .init = begin, .timeout = 180);
 
 static struct hl_id id_of(unsigned n)
 {

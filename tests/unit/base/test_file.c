@@ -37,7 +37,7 @@ static void end(void)
     rmdir(directory);
 }
 
-TestSuite(file, .init = begin, .fini = end, .timeout = 30);
+TestSuite(file, .init = begin, .fini = end, .timeout = 180);
 
 Test(file, opens_a_regular_file_and_a_link_to_one)
 {

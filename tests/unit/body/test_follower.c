@@ -95,7 +95,7 @@ static void end(void)
         close(file);
 }
 
-TestSuite(follower, .init = begin, .fini = end, .timeout = 60);
+TestSuite(follower, .init = begin, .fini = end, .timeout = 180);
 
 /* ---- the store ---- */
 

@@ -47,7 +47,7 @@ static void end(void)
         close(fd);
 }
 
-TestSuite(journal, .init = begin, .fini = end, .timeout = 60);
+TestSuite(journal, .init = begin, .fini = end, .timeout = 180);
 
 static struct hl_journal_look look(void)
 {

@@ -31,7 +31,7 @@ static void end(void)
     hl_journals_fini(&all);
 }
 
-TestSuite(journals, .init = begin, .fini = end, .timeout = 60);
+TestSuite(journals, .init = begin, .fini = end, .timeout = 180);
 
 static struct hl_id id_of(unsigned n)
 {

@@ -86,7 +86,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(relay, .init = begin, .fini = end, .timeout = 60);
+TestSuite(relay, .init = begin, .fini = end, .timeout = 180);
 
 static void ask(void)
 {

@@ -23,7 +23,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(relay_name, .init = begin, .fini = end, .timeout = 60);
+TestSuite(relay_name, .init = begin, .fini = end, .timeout = 180);
 
 static void on_found(struct hl_relay_name *n, const struct sockaddr_storage *a)
 {

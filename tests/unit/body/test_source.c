@@ -82,7 +82,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(source, .init = begin, .fini = end, .timeout = 60);
+TestSuite(source, .init = begin, .fini = end, .timeout = 180);
 
 static void describe(enum hl_body_where where, size_t n)
 {

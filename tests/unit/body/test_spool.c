@@ -58,7 +58,7 @@ static void end(void)
     data_dir_end();
 }
 
-TestSuite(spool, .init = begin, .fini = end, .timeout = 60);
+TestSuite(spool, .init = begin, .fini = end, .timeout = 180);
 
 static void on_room(void *owner)
 {

@@ -23,7 +23,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(callers, .init = begin, .fini = end, .timeout = 60);
+TestSuite(callers, .init = begin, .fini = end, .timeout = 180);
 
 static void ask(int caller)
 {

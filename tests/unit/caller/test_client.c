@@ -31,7 +31,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(client, .init = begin, .fini = end, .timeout = 60);
+TestSuite(client, .init = begin, .fini = end, .timeout = 180);
 
 static bool has_heard(const char *part)
 {

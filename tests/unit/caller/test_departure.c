@@ -28,7 +28,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(departure, .init = begin, .fini = end, .timeout = 60);
+TestSuite(departure, .init = begin, .fini = end, .timeout = 180);
 
 Test(departure, is_found_behind_bytes_that_nobody_reads)
 {

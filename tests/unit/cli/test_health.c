@@ -60,7 +60,7 @@ static int run_health(void)
     return status;
 }
 
-Test(health, is_ready_on_200, .timeout = 10)
+Test(health, is_ready_on_200, .timeout = 180)
 {
     struct server server;
     start_server(&server, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n");
@@ -71,7 +71,7 @@ Test(health, is_ready_on_200, .timeout = 10)
     cr_assert(strstr(server.request, "Connection: close\r\n"));
 }
 
-Test(health, says_in_one_line_why_not, .timeout = 10)
+Test(health, says_in_one_line_why_not, .timeout = 180)
 {
     struct server server;
     start_server(&server, "HTTP/1.1 503 Service Unavailable\r\n\r\nthe app is\n\x1b[1m starting\n");
@@ -82,7 +82,7 @@ Test(health, says_in_one_line_why_not, .timeout = 10)
     pthread_join(server.thread, NULL);
 }
 
-Test(health, takes_nobody_elses_word, .timeout = 10)
+Test(health, takes_nobody_elses_word, .timeout = 180)
 {
     struct server server;
     start_server(&server, "220 smtp.example ESMTP\r\n");
@@ -91,7 +91,7 @@ Test(health, takes_nobody_elses_word, .timeout = 10)
     pthread_join(server.thread, NULL);
 }
 
-Test(health, gives_up_on_a_silent_server, .timeout = 10)
+Test(health, gives_up_on_a_silent_server, .timeout = 180)
 {
     struct server server;
     uint64_t start = hl_clock_mono_ms();
@@ -103,14 +103,14 @@ Test(health, gives_up_on_a_silent_server, .timeout = 10)
     pthread_join(server.thread, NULL);
 }
 
-Test(health, fails_when_nothing_listens, .timeout = 10)
+Test(health, fails_when_nothing_listens, .timeout = 180)
 {
     snprintf(entry, sizeof(entry), "HOOKLINE_ADMIN_LISTEN=127.0.0.1:1");
     cr_assert_eq(run_health(), HL_CLI_FAILED);
     cr_assert(strstr(errors, "not ready: 127.0.0.1:1: Connection refused\n"));
 }
 
-Test(health, tells_wrong_settings_from_not_ready, .timeout = 10)
+Test(health, tells_wrong_settings_from_not_ready, .timeout = 180)
 {
     snprintf(entry, sizeof(entry), "HOOKLINE_ADMIN_LISTEN=nowhere");
     cr_assert_eq(run_health(), HL_CLI_USAGE);

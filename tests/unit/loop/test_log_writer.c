@@ -18,7 +18,7 @@
 #include "base/log_sink.h"
 #include "loop/thread.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define LOGGERS     3
 #define LINES       10000 /* of each logger: more than ring and pipe hold */
 
@@ -43,7 +43,7 @@ static void start(void)
     cr_assert_eq(hl_log_writer_start(), 0);
 }
 
-TestSuite(log_writer, .init = start, .timeout = 60);
+TestSuite(log_writer, .init = start, .timeout = 180);
 
 /* Another description of the same pipe, which does not wait. */
 static void fill_pipe(void)

@@ -76,7 +76,7 @@ static void wake_semaphore(void *arg)
     sem_post(arg);
 }
 
-Test(mailbox, loses_nothing_of_four_posting_threads, .timeout = 60)
+Test(mailbox, loses_nothing_of_four_posting_threads, .timeout = 180)
 {
     struct hl_mailbox box;
     struct poster posters[POSTERS];
@@ -117,7 +117,7 @@ static void on_idle(uv_timer_t *timer)
     (void)timer;
 }
 
-Test(mailbox, feeds_a_loop_from_four_threads, .timeout = 60)
+Test(mailbox, feeds_a_loop_from_four_threads, .timeout = 180)
 {
     uv_loop_t loop;
     uv_timer_t keep_alive;
@@ -137,7 +137,7 @@ Test(mailbox, feeds_a_loop_from_four_threads, .timeout = 60)
     cr_assert_eq(uv_loop_close(&loop), 0);
 }
 
-Test(mailbox, does_not_keep_a_loop_alive, .timeout = 10)
+Test(mailbox, does_not_keep_a_loop_alive, .timeout = 180)
 {
     uv_loop_t loop;
     struct reader reader = {.received = 0};

@@ -39,7 +39,7 @@ static void end(void)
     hl_buf_fini(&text);
 }
 
-TestSuite(run_log, .init = begin, .fini = end, .timeout = 60);
+TestSuite(run_log, .init = begin, .fini = end, .timeout = 180);
 
 static struct hl_id id_of(uint32_t n)
 {

@@ -42,7 +42,7 @@ static void end(void)
     cr_assert_eq(uv_loop_close(&loop), 0);
 }
 
-TestSuite(wheel, .init = begin, .fini = end, .timeout = 30);
+TestSuite(wheel, .init = begin, .fini = end, .timeout = 180);
 
 Test(wheel, fires_each_once_never_early)
 {

@@ -121,7 +121,7 @@ static void end(void)
         close(callers[--caller_count]);
 }
 
-TestSuite(listener, .init = begin, .fini = end, .timeout = 60);
+TestSuite(listener, .init = begin, .fini = end, .timeout = 180);
 
 Test(listener, accepts_on_the_port_it_names)
 {

@@ -66,7 +66,7 @@ static void end(void)
     rmdir(directory);
 }
 
-TestSuite(listener_unix, .init = begin, .fini = end, .timeout = 60);
+TestSuite(listener_unix, .init = begin, .fini = end, .timeout = 180);
 
 Test(listener_unix, accepts_at_its_path_and_removes_it_on_closing)
 {

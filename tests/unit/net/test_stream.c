@@ -119,7 +119,7 @@ static void end(void)
         close(peer);
 }
 
-TestSuite(stream, .init = begin, .fini = end, .timeout = 60);
+TestSuite(stream, .init = begin, .fini = end, .timeout = 180);
 
 /* ---- the peer's side ---- */
 

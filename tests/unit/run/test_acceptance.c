@@ -26,7 +26,7 @@ static void begin(void)
     config.max_request_body = 64;
 }
 
-TestSuite(acceptance, .init = begin, .fini = runs_end, .timeout = 60);
+TestSuite(acceptance, .init = begin, .fini = runs_end, .timeout = 180);
 
 /* A call's head has come; its taker is acceptance's. */
 static void call(const char *request)

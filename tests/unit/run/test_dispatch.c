@@ -40,7 +40,7 @@ static void end(void)
     runs_end();
 }
 
-TestSuite(dispatch, .init = begin, .fini = end, .timeout = 60);
+TestSuite(dispatch, .init = begin, .fini = end, .timeout = 180);
 
 /* The oldest message is a CREDIT of that many. */
 static void assert_credit(uint32_t n)

@@ -26,7 +26,7 @@ static void begin(void)
     taker.client = NULL;
 }
 
-TestSuite(ending, .init = begin, .fini = runs_end, .timeout = 60);
+TestSuite(ending, .init = begin, .fini = runs_end, .timeout = 180);
 
 static void fail(enum hl_run_reason reason, enum hl_refusal_cause why)
 {

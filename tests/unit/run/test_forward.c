@@ -31,7 +31,7 @@
 
 static int caller;
 
-TestSuite(forward, .init = app_begin, .fini = app_end, .timeout = 60);
+TestSuite(forward, .init = app_begin, .fini = app_end, .timeout = 180);
 
 static struct hl_run *call(void)
 {

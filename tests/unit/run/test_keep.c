@@ -32,7 +32,7 @@ static void end(void)
     runs_end();
 }
 
-TestSuite(keep, .init = begin, .fini = end, .timeout = 60);
+TestSuite(keep, .init = begin, .fini = end, .timeout = 180);
 
 static void on_room(void *owner)
 {

@@ -27,7 +27,7 @@ static void end(void)
     runs_end();
 }
 
-TestSuite(page, .init = begin, .fini = end, .timeout = 60);
+TestSuite(page, .init = begin, .fini = end, .timeout = 180);
 
 static void assert_page(const char *text)
 {

@@ -25,7 +25,7 @@ static void begin(void)
     hl_passage_init(&pass);
 }
 
-TestSuite(passage, .init = begin, .fini = runs_end, .timeout = 60);
+TestSuite(passage, .init = begin, .fini = runs_end, .timeout = 180);
 
 static void add(const char *text)
 {

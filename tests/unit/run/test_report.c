@@ -30,7 +30,7 @@ static void end(void)
     runs_end();
 }
 
-TestSuite(report, .init = begin, .fini = end, .timeout = 60);
+TestSuite(report, .init = begin, .fini = end, .timeout = 180);
 
 static uint64_t lost(void)
 {

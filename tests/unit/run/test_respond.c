@@ -33,7 +33,7 @@ static void begin(void)
     app_await(app, APP_GET);
 }
 
-TestSuite(respond, .init = begin, .fini = app_end, .timeout = 60);
+TestSuite(respond, .init = begin, .fini = app_end, .timeout = 180);
 
 static uint64_t finished(enum hl_run_state state)
 {

@@ -5,7 +5,7 @@
 
 #include "runs_fixture.h"
 
-TestSuite(run, .init = runs_begin, .fini = runs_end, .timeout = 60);
+TestSuite(run, .init = runs_begin, .fini = runs_end, .timeout = 180);
 
 Test(run, is_new_with_an_id_of_its_own_and_nothing_attached)
 {

@@ -54,7 +54,7 @@ static void begin(void)
     app_await(app, APP_GET);
 }
 
-TestSuite(run_stream, .init = begin, .fini = app_end, .timeout = 60);
+TestSuite(run_stream, .init = begin, .fini = app_end, .timeout = 180);
 
 /* The store has been told of it, and answers. */
 static void answer_record(enum hl_err rc)

@@ -71,7 +71,7 @@ static void end(void)
     runs_end();
 }
 
-TestSuite(tee, .init = begin, .fini = end, .timeout = 60);
+TestSuite(tee, .init = begin, .fini = end, .timeout = 180);
 
 Test(tee, holds_a_caller_up_while_its_copy_is_behind)
 {

@@ -18,7 +18,7 @@
 
 #include "core/settings.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 struct house {
     struct hl_server *server;

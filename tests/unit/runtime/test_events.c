@@ -5,7 +5,7 @@
 #include "core/call.h"
 #include "house.h"
 
-TestSuite(events, .init = house_prepare, .fini = house_close, .timeout = 60);
+TestSuite(events, .init = house_prepare, .fini = house_close, .timeout = 180);
 
 #define ACCEPT_EVENTS "Accept: text/event-stream\r\n"
 

@@ -55,7 +55,7 @@ Test(json_line, is_whole_or_not_there)
     cr_expect_eq(hl_json_line_write(out, CAP, HL_STR("")), 0);
 }
 
-TestSuite(progress, .init = house_prepare, .fini = house_close, .timeout = 60);
+TestSuite(progress, .init = house_prepare, .fini = house_close, .timeout = 180);
 
 #define INTERIM(value) "HTTP/1.1 103 Early Hints\r\nX-Run-Progress: " value "\r\n\r\n"
 

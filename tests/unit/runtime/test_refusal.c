@@ -4,7 +4,7 @@
 
 #include "house.h"
 
-TestSuite(refusal, .init = house_prepare, .fini = house_close, .timeout = 60);
+TestSuite(refusal, .init = house_prepare, .fini = house_close, .timeout = 180);
 
 #define POST(path) "POST " path " HTTP/1.1\r\nHost: x\r\n"
 #define LENGTH(n)  "Content-Length: " #n "\r\n"

@@ -7,7 +7,7 @@
 #include "core/server.h"
 #include "house.h"
 
-TestSuite(server, .init = house_prepare, .fini = house_close, .timeout = 60);
+TestSuite(server, .init = house_prepare, .fini = house_close, .timeout = 180);
 
 #define POST_HEAD "POST /echo HTTP/1.1\r\nHost: x\r\n"
 

@@ -24,7 +24,7 @@
 #include "store/question.h"
 #include "store/store.h"
 
-#define PATIENCE_S 20
+#define PATIENCE_S 60
 /* For this the upkeep makes three partitions of each table, for an hour 50. */
 #define DAYS_MS (INT64_C(4) * 24 * 3600 * 1000)
 

@@ -255,29 +255,29 @@ static void run_with_retention(enum hl_store_kind kind, void (*test)(struct fixt
     fixture_fini(&f);
 }
 
-Test(sqlite, revoked_account_goes_a_week_after_its_token_and_no_other, .timeout = 60)
+Test(sqlite, revoked_account_goes_a_week_after_its_token_and_no_other, .timeout = 180)
 {
     run_with_retention(HL_STORE_SQLITE, purges_accounts);
 }
 
-Test(memory, revoked_account_goes_a_week_after_its_token_and_no_other, .timeout = 60)
+Test(memory, revoked_account_goes_a_week_after_its_token_and_no_other, .timeout = 180)
 {
     run_with_retention(HL_STORE_MEMORY, purges_accounts);
 }
 
-Test(sqlite, runs_go_beside_an_account_that_stays, .timeout = 60)
+Test(sqlite, runs_go_beside_an_account_that_stays, .timeout = 180)
 {
     run_with_retention(HL_STORE_SQLITE, purges_runs_beside_an_account);
 }
 
-Test(memory, runs_go_beside_an_account_that_stays, .timeout = 60)
+Test(memory, runs_go_beside_an_account_that_stays, .timeout = 180)
 {
     run_with_retention(HL_STORE_MEMORY, purges_runs_beside_an_account);
 }
 
 /* --- apps ----------------------------------------------------------------------------------- */
 
-Test(recovery, app_that_nothing_names_any_more_goes, .timeout = 60)
+Test(recovery, app_that_nothing_names_any_more_goes, .timeout = 180)
 {
     struct fixture f;
     struct hl_id run, queued;

@@ -27,7 +27,7 @@ static void teardown(void)
     fixture_fini(&f);
 }
 
-TestSuite(damage, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(damage, .init = setup, .fini = teardown, .timeout = 180);
 
 /* Every path of the store: a run is accepted, claimed, finished, its webhook delivered. */
 static void goes_on(void)
@@ -266,7 +266,7 @@ static void passes_over_requests(struct fixture *on)
         cr_assert_eq(state_of(on, &ids[i]), HL_RUN_QUEUED, "%s", heads[i]);
 }
 
-Test(postgres, queued_run_whose_request_cannot_be_opened_waits, .timeout = 60)
+Test(postgres, queued_run_whose_request_cannot_be_opened_waits, .timeout = 180)
 {
     fixture_run(HL_STORE_POSTGRES, passes_over_requests);
 }

@@ -177,7 +177,7 @@ static void fini(void)
     fixture_fini(&s.f);
 }
 
-TestSuite(engine, .init = init, .fini = fini, .timeout = 60);
+TestSuite(engine, .init = init, .fini = fini, .timeout = 180);
 
 static void post(struct hl_store_msg *m)
 {

@@ -88,7 +88,7 @@ STORE_TEST(known_key_is_answered_before_limits_are_asked)
     expect(f, first, HL_OK, false);
 }
 
-STORE_TEST(what_was_queued_before_a_restart_counts, .timeout = 60)
+STORE_TEST(what_was_queued_before_a_restart_counts, .timeout = 180)
 {
     struct wish two = {ann, 2, false};
     if (f->config.store == HL_STORE_MEMORY)

@@ -147,7 +147,7 @@ static bool has_part(struct fixture *f, const struct hl_id *id, const char *text
     return has;
 }
 
-Test(memory, long_bodies_come_back_whole_and_in_parts, .timeout = 60)
+Test(memory, long_bodies_come_back_whole_and_in_parts, .timeout = 180)
 {
     enum { SIZE = 9 * MIB + 5 };
     struct fixture f;
@@ -188,7 +188,7 @@ static enum hl_body_where where_is(struct fixture *f, const struct hl_id *id)
     return where;
 }
 
-Test(memory, long_bodies_of_young_runs_go_before_older_runs, .timeout = 60)
+Test(memory, long_bodies_of_young_runs_go_before_older_runs, .timeout = 180)
 {
     enum { OLD = 200, LONG = 12 };
     struct fixture f;
@@ -223,7 +223,7 @@ Test(memory, takes_64_mib_where_no_size_is_set)
 }
 
 /* What ends goes beyond the limit, up to twice as much; the rest waits until there is room. */
-Test(memory, ends_that_find_no_room_wait_until_deliveries_have_ended, .timeout = 60)
+Test(memory, ends_that_find_no_room_wait_until_deliveries_have_ended, .timeout = 180)
 {
     enum { RUNS = 60, LIMIT = 1 * MIB, MOST = 2 * LIMIT + 4 * MIB + 8 * MIB };
     struct fixture f;

@@ -33,7 +33,7 @@
 
 #define URL         "https://receiver.example/hook"
 #define STRIDE      3
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 
 static char base[32]; /* disk/data: the workload's; image/data: the one under test */
 static struct fixture f;

@@ -154,7 +154,7 @@ static void *come_and_go(void *arg)
 }
 
 /* However they meet: who waits for the bell alone gets in when all have gone. */
-Test(quota, no_place_is_left_free_without_a_bell_for_whoever_waits, .timeout = 60)
+Test(quota, no_place_is_left_free_without_a_bell_for_whoever_waits, .timeout = 180)
 {
     pthread_t threads[3];
     hl_mailbox_init(&box, wake, NULL);

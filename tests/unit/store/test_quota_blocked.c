@@ -47,7 +47,7 @@ static void end(struct fixture *f, struct hl_claimed *c)
     hl_claimed_free(c);
 }
 
-STORE_TEST(queued_runs_beyond_max_running_wait_and_others_pass, .timeout = 60)
+STORE_TEST(queued_runs_beyond_max_running_wait_and_others_pass, .timeout = 180)
 {
     struct hl_id mine[4], other, low;
     allow(f, 2);
@@ -74,7 +74,7 @@ STORE_TEST(queued_runs_beyond_max_running_wait_and_others_pass, .timeout = 60)
     cr_assert_eq(limited.running, 0);
 }
 
-STORE_TEST(calls_take_places_too_and_what_waits_starts_when_they_leave, .timeout = 60)
+STORE_TEST(calls_take_places_too_and_what_waits_starts_when_they_leave, .timeout = 180)
 {
     struct hl_id id;
     allow(f, 1);
@@ -87,7 +87,7 @@ STORE_TEST(calls_take_places_too_and_what_waits_starts_when_they_leave, .timeout
     end(f, expect_claim(f, &id));
 }
 
-STORE_TEST(what_waits_starts_when_the_limit_is_another, .timeout = 60)
+STORE_TEST(what_waits_starts_when_the_limit_is_another, .timeout = 180)
 {
     struct hl_id id, next;
     allow(f, 1);
@@ -103,7 +103,7 @@ STORE_TEST(what_waits_starts_when_the_limit_is_another, .timeout = 60)
 }
 
 /* Whoever holds a slot of the app for a run does not keep it while none may start. */
-STORE_TEST(credit_goes_back_when_all_that_waits_is_barred, .timeout = 60)
+STORE_TEST(credit_goes_back_when_all_that_waits_is_barred, .timeout = 180)
 {
     struct hl_id id, next;
     allow(f, 1);

@@ -156,7 +156,7 @@ Test(sqlite, request_of_a_run_that_was_interrupted_is_kept)
     dies_inside(HL_STORE_SQLITE);
 }
 
-Test(postgres, request_of_a_run_that_was_interrupted_is_kept, .timeout = 60)
+Test(postgres, request_of_a_run_that_was_interrupted_is_kept, .timeout = 180)
 {
     dies_inside(HL_STORE_POSTGRES);
 }

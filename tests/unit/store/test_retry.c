@@ -53,7 +53,7 @@ static struct hl_run_row look(struct fixture *f, const struct hl_id *id)
     return g.run;
 }
 
-STORE_TEST(run_that_is_tried_again_comes_back_when_it_is_due, .timeout = 60)
+STORE_TEST(run_that_is_tried_again_comes_back_when_it_is_due, .timeout = 180)
 {
     struct hl_id id, other;
     init(f);
@@ -76,7 +76,7 @@ STORE_TEST(run_that_is_tried_again_comes_back_when_it_is_due, .timeout = 60)
     cr_assert_eq(state_of(f, &id), HL_RUN_SUCCESS);
 }
 
-STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 60)
+STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 180)
 {
     struct hl_id id;
     struct hl_attempt_entry entry;
@@ -104,7 +104,7 @@ STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 60)
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 0);
 }
 
-STORE_TEST(cancelled_between_two_attempts_it_ends, .timeout = 60)
+STORE_TEST(cancelled_between_two_attempts_it_ends, .timeout = 180)
 {
     struct hl_id id, other;
     init(f);
@@ -146,12 +146,12 @@ static void outlives_a_restart(struct fixture *f)
     hl_claimed_free(c);
 }
 
-Test(sqlite, retry_outlives_a_restart, .timeout = 60)
+Test(sqlite, retry_outlives_a_restart, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, outlives_a_restart);
 }
 
-Test(postgres, retry_outlives_a_restart, .timeout = 60)
+Test(postgres, retry_outlives_a_restart, .timeout = 180)
 {
     fixture_run(HL_STORE_POSTGRES, outlives_a_restart);
 }

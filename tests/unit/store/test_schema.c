@@ -321,7 +321,7 @@ Test(schema, version_2_is_brought_up_to_date_with_runs_in_every_state)
     check_version_2();
 }
 
-Test(schema, version_2_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 60)
+Test(schema, version_2_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 180)
 {
     int k = 0;
     f.config.run_attempts = 2;
@@ -425,7 +425,7 @@ Test(schema, version_12_is_brought_up_to_date_with_deliveries_in_every_state)
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE due_ms > 0"), 1);
 }
 
-Test(schema, version_12_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 60)
+Test(schema, version_12_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 180)
 {
     int k = 0;
     struct hl_id waiting;

@@ -47,7 +47,7 @@ static void wait_until_expired(struct fixture *f, const struct hl_id *id)
     cr_assert_gt(g.run.finished_ms, 0);
 }
 
-STORE_TEST(run_that_is_not_started_in_time_ends_as_expired_with_its_webhook, .timeout = 60)
+STORE_TEST(run_that_is_not_started_in_time_ends_as_expired_with_its_webhook, .timeout = 180)
 {
     struct hl_id id, other;
     cr_assert_eq(accept_for(f, SOON_MS, "http://example.com/hook", &id), HL_OK);
@@ -66,7 +66,7 @@ STORE_TEST(run_that_is_not_started_in_time_ends_as_expired_with_its_webhook, .ti
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->expired_runs), 1);
 }
 
-STORE_TEST(run_that_has_started_in_time_does_not_expire, .timeout = 60)
+STORE_TEST(run_that_has_started_in_time_does_not_expire, .timeout = 180)
 {
     struct hl_id id, after;
     cr_assert_eq(accept_for(f, SOON_MS, NULL, &id), HL_OK);
@@ -78,7 +78,7 @@ STORE_TEST(run_that_has_started_in_time_does_not_expire, .timeout = 60)
 }
 
 /* With a worker that waits, it begins in the transaction that accepts it. */
-STORE_TEST(released_run_has_its_time_to_start_still, .timeout = 60)
+STORE_TEST(released_run_has_its_time_to_start_still, .timeout = 180)
 {
     struct hl_id id;
     give_credit(f, &f->worker, 1, false);
@@ -111,17 +111,17 @@ static void check_over_a_restart(enum hl_store_kind kind)
     fixture_fini(&f);
 }
 
-Test(sqlite, run_whose_time_was_over_while_nobody_looked_is_not_handed_out, .timeout = 60)
+Test(sqlite, run_whose_time_was_over_while_nobody_looked_is_not_handed_out, .timeout = 180)
 {
     check_over_a_restart(HL_STORE_SQLITE);
 }
 
-Test(postgres, run_whose_time_was_over_while_nobody_looked_is_not_handed_out, .timeout = 60)
+Test(postgres, run_whose_time_was_over_while_nobody_looked_is_not_handed_out, .timeout = 180)
 {
     check_over_a_restart(HL_STORE_POSTGRES);
 }
 
-Test(sqlite, many_runs_that_were_to_start_are_ended_and_none_of_them_is_handed_out, .timeout = 60)
+Test(sqlite, many_runs_that_were_to_start_are_ended_and_none_of_them_is_handed_out, .timeout = 180)
 {
     enum { MANY = 300 };
     struct fixture f;

@@ -23,7 +23,7 @@
 #include "store/question.h"
 #include "store/store.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define STREAM_TYPE "text/event-stream"
 #define EVENTS      "data: a\n\ndata: b\n\n"
 
@@ -113,7 +113,7 @@ static void assert_parts(
     cr_assert_eq(at, n, "all of it");
 }
 
-STORE_TEST(parts_of_a_long_answer_are_all_of_it, .timeout = 60)
+STORE_TEST(parts_of_a_long_answer_are_all_of_it, .timeout = 180)
 {
     char *text = make_long(2500000);
     struct hl_id id;
@@ -165,7 +165,7 @@ static void reopen_with(struct fixture *f, int64_t retention_ms, uint64_t share)
     fixture_open(f);
 }
 
-STORE_TEST(kept_stream_stays_for_its_own_retention_and_its_run_for_longer, .timeout = 60)
+STORE_TEST(kept_stream_stays_for_its_own_retention_and_its_run_for_longer, .timeout = 180)
 {
     struct hl_id async;
     reopen_with(f, 500, 0);
@@ -198,12 +198,12 @@ static void oldest_go_for_new_ones(struct fixture *f)
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->max_stream_bytes), 100);
 }
 
-Test(sqlite, oldest_kept_streams_go_when_all_are_more_than_their_share, .timeout = 60)
+Test(sqlite, oldest_kept_streams_go_when_all_are_more_than_their_share, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, oldest_go_for_new_ones);
 }
 
-Test(memory, oldest_kept_streams_go_when_all_are_more_than_their_share, .timeout = 60)
+Test(memory, oldest_kept_streams_go_when_all_are_more_than_their_share, .timeout = 180)
 {
     fixture_run(HL_STORE_MEMORY, oldest_go_for_new_ones);
 }
@@ -222,12 +222,12 @@ static void oldest_go_for_live_ones(struct fixture *f)
     cr_assert_eq(hl_store_live_streams(f->store), 0);
 }
 
-Test(sqlite, kept_streams_go_for_those_that_go_on, .timeout = 60)
+Test(sqlite, kept_streams_go_for_those_that_go_on, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, oldest_go_for_live_ones);
 }
 
-Test(memory, kept_streams_go_for_those_that_go_on, .timeout = 60)
+Test(memory, kept_streams_go_for_those_that_go_on, .timeout = 180)
 {
     fixture_run(HL_STORE_MEMORY, oldest_go_for_live_ones);
 }
@@ -243,7 +243,7 @@ static void share_holds_after_a_restart(struct fixture *f)
     cr_assert_eq(query(f, "SELECT count(*) FROM result WHERE is_stream = 1"), 1);
 }
 
-Test(sqlite, share_of_kept_streams_holds_after_a_restart, .timeout = 60)
+Test(sqlite, share_of_kept_streams_holds_after_a_restart, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, share_holds_after_a_restart);
 }
@@ -270,7 +270,7 @@ static void file_of_a_stream_goes_with_it(struct fixture *f)
     free(text);
 }
 
-Test(sqlite, file_of_a_kept_stream_goes_with_it, .timeout = 60)
+Test(sqlite, file_of_a_kept_stream_goes_with_it, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, file_of_a_stream_goes_with_it);
 }
@@ -284,7 +284,7 @@ static void allow_attempts(struct fixture *f, uint32_t n)
     fixture_open(f);
 }
 
-STORE_TEST(further_attempt_knows_the_ordinals_of_the_earlier_ones, .timeout = 60)
+STORE_TEST(further_attempt_knows_the_ordinals_of_the_earlier_ones, .timeout = 180)
 {
     struct hl_id id;
     allow_attempts(f, 3);
@@ -399,7 +399,7 @@ static void what_came_is_there(struct fixture *f)
     free(text);
 }
 
-Test(sqlite, what_came_of_an_interrupted_stream_is_kept, .timeout = 60)
+Test(sqlite, what_came_of_an_interrupted_stream_is_kept, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, what_came_is_there);
 }
@@ -430,7 +430,7 @@ static void what_had_its_name_is_there(struct fixture *f)
     free(text);
 }
 
-Test(sqlite, what_came_of_a_stream_is_kept_also_when_its_file_has_its_name_already, .timeout = 60)
+Test(sqlite, what_came_of_a_stream_is_kept_also_when_its_file_has_its_name_already, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, what_had_its_name_is_there);
 }
@@ -477,12 +477,12 @@ static void ordinals_are_counted_by_name(struct fixture *f)
     hl_claimed_free(c);
 }
 
-Test(sqlite, ordinals_of_an_interrupted_attempt_are_not_used_again, .timeout = 60)
+Test(sqlite, ordinals_of_an_interrupted_attempt_are_not_used_again, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, ordinals_are_counted);
 }
 
-Test(sqlite, ordinals_are_not_used_again_when_the_file_has_its_name_already, .timeout = 60)
+Test(sqlite, ordinals_are_not_used_again_when_the_file_has_its_name_already, .timeout = 180)
 {
     fixture_run(HL_STORE_SQLITE, ordinals_are_counted_by_name);
 }
@@ -545,7 +545,7 @@ Test(memory, keeps_no_parts_of_a_stream_for_others)
 
 #define POSTGRES_TEST(name)                                                                        \
     static void name(struct fixture *f);                                                           \
-    Test(postgres, name, .timeout = 60)                                                            \
+    Test(postgres, name, .timeout = 180)                                                            \
     {                                                                                              \
         fixture_run(HL_STORE_POSTGRES, name);                                                      \
     }                                                                                              \

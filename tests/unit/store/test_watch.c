@@ -78,7 +78,7 @@ STORE_TEST(who_still_waits_when_the_store_closes_is_told)
     cr_assert_eq(take_watch(f), HL_ERR_UNAVAILABLE);
 }
 
-STORE_TEST(many_that_wait_keep_no_request_out, .timeout = 60)
+STORE_TEST(many_that_wait_keep_no_request_out, .timeout = 180)
 {
     enum { MANY = 6000 };
     struct hl_id run;

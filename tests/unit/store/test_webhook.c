@@ -474,7 +474,7 @@ static int64_t shown_end(struct fixture *f, const struct hl_id *id)
     return done_ms;
 }
 
-STORE_TEST(what_is_redelivered_has_waited_since_then, .timeout = 60)
+STORE_TEST(what_is_redelivered_has_waited_since_then, .timeout = 180)
 {
     struct hl_leased *l = lease_one(f, A);
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);

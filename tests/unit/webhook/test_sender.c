@@ -24,7 +24,7 @@
 #include "webhook/signature.h"
 
 #define OUTCOMES_MAX 1024
-#define PATIENCE_MS  15000
+#define PATIENCE_MS  60000
 
 /* The store that the test plays: answers at once, on the sender's own thread, and keeps what it was
  * told. */

@@ -38,7 +38,7 @@ static void end(void)
     loop_end();
 }
 
-TestSuite(idle, .init = begin, .fini = end, .timeout = 60);
+TestSuite(idle, .init = begin, .fini = end, .timeout = 180);
 
 /* It looks so often, with more than its time gone by since the look before. */
 static void look(int times)
