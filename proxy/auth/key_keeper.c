@@ -246,8 +246,10 @@ static bool holds_any(const struct hl_key_keeper *keeper, bool is_doubted)
 static bool is_asked(struct hl_key_keeper *keeper, uint64_t now)
 {
     bool is_unknown = holds_any(keeper, false) && now >= atomic_load(&keeper->asked_again_ms);
-    if (is_unknown)
+    if (is_unknown) {
+        atomic_store(&keeper->is_fetching, true); /* first: who comes now waits for this one */
         atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
+    }
     return is_unknown || holds_any(keeper, true);
 }
 
@@ -390,11 +392,12 @@ static bool hold(struct hl_key_keeper *keeper, struct hl_check *check)
     return true;
 }
 
-bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check)
+bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check, uint64_t looked_at)
 {
     bool has_source = has_outside_source(keeper) || keeper->read_own_keys;
     bool may_park = atomic_load(&keeper->is_fetching) ||
-                    hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms);
+                    hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms) ||
+                    atomic_load(&keeper->registry->version) != looked_at;
     return has_source && may_park && hold(keeper, check);
 }
 

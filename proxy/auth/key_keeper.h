@@ -69,8 +69,8 @@ bool hl_key_keeper_fetches(const struct hl_key_keeper *keeper);
 
 /* Any thread: a token names a key that is not known. True: the check is taken, and comes back as
  * HL_CHECK_OPEN when the keys have been fetched anew. False: it was tried just now, or nothing is to
- * be tried. */
-bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check);
+ * be tried. `looked_at`: the version of the keys among which it is not. */
+bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check, uint64_t looked_at);
 /* The same of a token whose signature is none of the keys that it names: an issuer may have replaced one
  * under its old name, or under none. Bad tokens are many: it takes nothing from what unknown names may
  * cause. */

@@ -225,7 +225,7 @@ static bool post(struct hl_auth_seat *seat, struct hl_str token, struct hl_jwt *
     check->reply_to = seat->mailbox;
     check->from = from;
     bool is_taken = choice->n > 0 ? hl_checker_submit(&auth->checker, check)
-                                  : hl_key_keeper_park(&auth->keeper, check);
+                                  : hl_key_keeper_park(&auth->keeper, check, seat->keys_version);
     if (!is_taken)
         hl_check_free(check);
     return is_taken;
