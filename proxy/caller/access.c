@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "http/field.h"
 #include "http/head.h"
+#include "http/refusal.h"
 #include "http/start_line.h"
 #include "http/url.h"
 
@@ -87,13 +88,17 @@ void hl_access_line_write(
     const struct hl_access_line *line, const struct hl_access_outcome *outcome)
 {
     uint64_t unsent = cut(outcome->unsent, line->bytes);
-    struct hl_log_field fields[12];
+    struct hl_log_field fields[13];
+    char reason[HL_REFUSAL_REASON];
+    hl_refusal_reason(line->cause, reason);
     size_t n = 0;
     fields[n++] = HL_LOG_TEXT("client", line->client);
     if (*line->subject)
         fields[n++] = HL_LOG_TEXT("subject", line->subject);
     fields[n++] = HL_LOG_TEXT("method", line->method);
     fields[n++] = HL_LOG_INT("status", outcome->status);
+    if (*reason)
+        fields[n++] = HL_LOG_TEXT("reason", reason);
     fields[n++] = HL_LOG_INT("bytes", line->bytes - unsent);
     fields[n++] = HL_LOG_INT("ms", outcome->us / 1000);
     if (!hl_id_is_nil(&line->run_id))

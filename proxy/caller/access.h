@@ -26,7 +26,8 @@ struct hl_access_line {
     char method[HL_ACCESS_METHOD + 1];
     char subject[HL_SUBJECT_MAX + 1]; /* empty: nobody was asked, or the token is not good */
     struct hl_id run_id;
-    uint64_t bytes; /* of the response's body that were written for the caller */
+    const char *cause; /* of the refusal that it was answered with; NULL: it was not */
+    uint64_t bytes;    /* of the response's body that were written for the caller */
     size_t path_n;
     char path[];
 };
@@ -85,6 +86,12 @@ static inline void hl_access_set_run(struct hl_client *c, const struct hl_id *id
 {
     if (c->line)
         c->line->run_id = *id;
+}
+/* It was refused, for a cause of http/refusal.h. */
+static inline void hl_access_set_cause(struct hl_client *c, const char *cause)
+{
+    if (c->line)
+        c->line->cause = cause;
 }
 /* An answer of ours, head and body. */
 void hl_access_add_answer(struct hl_client *c, struct hl_str answer);

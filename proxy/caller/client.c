@@ -488,6 +488,8 @@ void hl_client_answer(struct hl_client *c, struct hl_answer *answer, enum hl_mod
     c->status = hl_answer_status(answer);
     if (answer->run_id)
         hl_access_set_run(c, answer->run_id);
+    if (answer->refusal)
+        hl_access_set_cause(c, answer->refusal->cause);
     hl_access_add_answer(c, (struct hl_str){text, n});
     hl_access_add(c, apart.n);
     hl_access_end(c, HL_ACCESS_WHOLE);

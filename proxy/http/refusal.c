@@ -10,13 +10,14 @@
 
 #include "base/str.h"
 
-#define ROW(cause, status, detail) [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, NULL}
+#define ROW(cause, status, detail)                                                                 \
+    [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, NULL, #cause}
 /* With Retry-After. */
 #define LATER(cause, status, retry, detail)                                                        \
-    [HL_REFUSAL_##cause] = {status, HL_RETRY_##retry, detail, NULL}
+    [HL_REFUSAL_##cause] = {status, HL_RETRY_##retry, detail, NULL, #cause}
 /* With a field of its own. */
 #define WITH(cause, status, field, detail)                                                         \
-    [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, field "\r\n"}
+    [HL_REFUSAL_##cause] = {status, HL_RETRY_NONE, detail, field "\r\n", #cause}
 
 #define ALLOW "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 #define REALM "WWW-Authenticate: Bearer realm=\"hookline\""
@@ -490,6 +491,14 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(FUNCTION_VALUES_MEMORY, 500, "There was no memory for one of the function's values."),
     ROW(FUNCTION_FAILED, 500, "The function returned %s."),
 };
+
+void hl_refusal_reason(const char *cause, char out[HL_REFUSAL_REASON])
+{
+    size_t n = 0;
+    for (; cause && cause[n] && n < HL_REFUSAL_REASON - 1; n++)
+        out[n] = cause[n] >= 'A' && cause[n] <= 'Z' ? (char)(cause[n] | 0x20) : cause[n];
+    out[n] = '\0';
+}
 
 bool hl_refuse(struct hl_refusal *why, enum hl_refusal_cause cause)
 {

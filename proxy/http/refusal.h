@@ -22,6 +22,7 @@ struct hl_refusal {
     uint32_t retry_s;   /* enum hl_retry, or how long a limit lasts */
     const char *detail; /* of the problem: what was wrong and what to do */
     const char *fields; /* further whole lines with CRLF, or NULL */
+    const char *cause;  /* its name here, for the log; NULL: it is in no row */
 };
 
 /* In the table's order; what each says is there. */
@@ -309,6 +310,11 @@ static inline const struct hl_refusal *hl_refusal_make(enum hl_refusal_cause cau
 {
     return &hl_refusals[cause];
 }
+
+#define HL_REFUSAL_REASON 48
+
+/* The cause as the log has it: `TOKEN_EXPIRED` is "token_expired". "" for none. */
+void hl_refusal_reason(const char *cause, char out[HL_REFUSAL_REASON]);
 
 /* Sets `*why`; always false, for `return`. */
 bool hl_refuse(struct hl_refusal *why, enum hl_refusal_cause cause);

@@ -330,6 +330,7 @@ static void answer(struct caller_inquiry *q, struct hl_reply *reply)
         return;
     }
     c->status = reply->status;
+    hl_access_set_cause(c, reply->cause);
     hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
     hl_access_add_answer(c, hl_buf_str(&out));
     if (!hl_reply_has_file(reply) || how.is_head_request) {

@@ -23,6 +23,7 @@ void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why)
     snprintf(reply->detail, sizeof(reply->detail), "%s", why->detail);
     reply->status = why->status;
     reply->retry_s = why->retry_s;
+    reply->cause = why->cause;
     reply->content_type[0] = '\0';
     reply->is_of_app = false;
     reply->body.n = 0;

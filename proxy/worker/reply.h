@@ -20,6 +20,7 @@ struct hl_reply {
     bool is_of_app;   /* the app's response: `content_type` may be empty */
     char content_type[HL_CONTENT_FIELD_MAX + 1]; /* empty: a problem that says `detail` */
     char detail[HL_REPLY_DETAIL_MAX + 1];
+    const char *cause;    /* of a problem: struct hl_refusal's, static */
     struct hl_id run_id;  /* the run it is about; nil: none */
     struct hl_buf fields; /* whole lines with CRLF */
     struct hl_buf body;

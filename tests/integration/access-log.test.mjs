@@ -55,11 +55,11 @@ test('each call leaves one line, however it is answered', async (t) => {
         ['HEAD', '/v4/p/a/x', {}, { status: 200, bytes: 0, mode: 'sync' }],
         ['POST', '/v4/p/a/stream', {}, { status: 200, bytes: 9, mode: 'stream' }],
         ['POST', RUN, { async: 'true' }, { status: 202, bytes: 49, mode: 'async' }],
-        ['POST', '/v4/p/a/reset', {}, { status: 502, mode: 'sync' }],
-        ['POST', RUN, { async: 'maybe' }, { status: 400, mode: 'other' }],
-        ['GET', RUN, {}, { status: 405, mode: 'other' }],
+        ['POST', '/v4/p/a/reset', {}, { status: 502, reason: 'app_closed', mode: 'sync' }],
+        ['POST', RUN, { async: 'maybe' }, { status: 400, reason: 'async_form', mode: 'other' }],
+        ['GET', RUN, {}, { status: 405, reason: 'run_method', mode: 'other' }],
         ['GET', '/passed/through', {}, { status: 200, bytes: 10, mode: 'sync' }],
-        ['GET', '/_hookline/other', {}, { status: 404, mode: 'other' }],
+        ['GET', '/_hookline/other', {}, { status: 404, reason: 'own_path', mode: 'other' }],
     ];
     for (const [method, path, query, expected] of cases) {
         const answer = await call(path, { method, query });
@@ -80,7 +80,7 @@ test('each call leaves one line, however it is answered', async (t) => {
 test('what is not a request leaves a line, too', async (t) => {
     const { connect, line } = await logged(t);
     for (const [what, bytes, expected] of [
-        ['no head', 'MARKER no head\r\n\r\n', { method: '', path: '', status: 400 }],
+        ['no head', 'MARKER no head\r\n\r\n', { method: '', path: '', status: 400, reason: 'version_missing' }],
         ['a bad field', 'GET /bad?x=MARKER HTTP/1.1\r\nHost : x\r\n\r\n', { path: '/bad' }],
         [
             'too large a head',
@@ -166,7 +166,12 @@ test('callers of the REST interface, by subject', async (t) => {
     assert.equal((await lineOf(run.id)).subject, 'somebody "else"');
     const refused = await call(RUN);
     const stranger = await lineOf(refused.id);
-    assert.deepEqual([stranger.status, 'subject' in stranger], [401, false]);
+    assert.deepEqual([stranger.status, stranger.reason, 'subject' in stranger], [401, 'token_missing', false]);
+    const nowhere = await call('/v2/projects/p/nowhere', { method: 'GET', headers: { authorization } });
+    assert.equal((await lineOf(nowhere.id)).reason, 'rest_nowhere');
+    const late = `Bearer ${await sign(secret, { exp: Math.floor(Date.now() / 1000) - 3600 })}`;
+    const expired = await call(RUN, { headers: { authorization: late } });
+    assert.deepEqual([expired.status, (await lineOf(expired.id)).reason], [401, 'token_expired']);
 });
 
 test('the query is left out, and what a caller sends is escaped and pushes nothing out', async (t) => {

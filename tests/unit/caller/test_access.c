@@ -73,6 +73,18 @@ Test(access_line, is_written_for_a_head_that_cannot_be_read)
     cr_assert_eq(captured_log_count("\"method\":\"\",\"status\":400", "\"path\":\"\""), 1);
 }
 
+Test(access_line, says_why_a_call_was_refused)
+{
+    read_head("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    struct hl_access_line *line = hl_access_line_new("127.0.0.1", &head, &trusted);
+    line->cause = hl_refusal_make(HL_REFUSAL_TOKEN_EXPIRED)->cause;
+    hl_access_line_write(line, &(struct hl_access_outcome){.status = 401, .mode = "other"});
+    free(line);
+    cr_assert_eq(captured_log_count("\"status\":401,\"reason\":\"token_expired\",", ""), 1);
+    write_line("127.0.0.1", "GET / HTTP/1.1\r\nHost: h\r\n\r\n", whole);
+    cr_assert_eq(captured_log_count("\"reason\"", ""), 1, "nothing was refused");
+}
+
 Test(access_line, counts_no_byte_that_the_caller_never_took)
 {
     write_line("127.0.0.1", "GET / HTTP/1.1\r\nHost: h\r\n\r\n",

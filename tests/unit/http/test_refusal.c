@@ -25,6 +25,24 @@ Test(refusal, of_each_cause_has_a_status_with_a_phrase_and_says_something)
     }
 }
 
+Test(refusal, of_each_cause_has_a_reason_of_its_own_for_the_log)
+{
+    char reason[HL_REFUSAL_REASON], other[HL_REFUSAL_REASON];
+    for (int cause = HL_REFUSAL_NONE + 1; cause < HL_REFUSAL_COUNT; cause++) {
+        cr_assert(row(cause)->cause && strlen(row(cause)->cause) < HL_REFUSAL_REASON, "%d", cause);
+        hl_refusal_reason(row(cause)->cause, reason);
+        cr_assert_eq(strspn(reason, "abcdefghijklmnopqrstuvwxyz_0123456789"), strlen(reason));
+        for (int i = HL_REFUSAL_NONE + 1; i < cause; i++) {
+            hl_refusal_reason(row(i)->cause, other);
+            cr_assert_str_neq(reason, other);
+        }
+    }
+    hl_refusal_reason(row(HL_REFUSAL_TOKEN_EXPIRED)->cause, reason);
+    cr_assert_str_eq(reason, "token_expired");
+    hl_refusal_reason(row(HL_REFUSAL_NONE)->cause, reason);
+    cr_assert_str_eq(reason, "");
+}
+
 /* RFC 9110 15.5.2, 15.5.6. */
 Test(refusal, of_401_says_how_to_show_a_token_and_of_405_what_is_allowed)
 {
