@@ -189,6 +189,7 @@ void hl_callers_init(struct hl_callers *callers)
     hl_list_init(&callers->idle);
     hl_list_init(&callers->answered);
     hl_departures_init(&callers->departures, callers->wheel, hl_client_lose);
+    hl_strangers_init(&callers->strangers, callers->wheel);
     hl_slab_init(&callers->memory, sizeof(struct hl_client), SLAB_CHUNK);
 }
 

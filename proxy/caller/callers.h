@@ -4,6 +4,7 @@
 
 #include "base/slab.h"
 #include "caller/departure.h"
+#include "caller/stranger.h"
 #include "http/head.h"
 #include "http/message.h"
 
@@ -33,7 +34,8 @@ struct hl_callers {
     struct hl_list idle;     /* by struct hl_client's `idle`: the longest idle one first */
     struct hl_list answered; /* by the same: spare ones that have had what they came for */
     struct hl_departures departures;
-    uint32_t count, max; /* all in `list`; how many may be open */
+    struct hl_strangers strangers; /* their end is the worker's, before its wheel's */
+    uint32_t count, max;           /* all in `list`; how many may be open */
     int fd_max; /* callers have descriptors below this one, calls need the others; 0: any */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */
     struct hl_message_rules rules;       /* of requests */

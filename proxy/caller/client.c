@@ -127,6 +127,11 @@ void hl_client_refuse(struct hl_client *c, const struct hl_refusal *why)
  * counts: the answer to a HEAD has no content (RFC 9110 9.3.2). */
 static void refuse_head(struct hl_client *c, struct hl_str head, const struct hl_refusal *why)
 {
+    enum hl_refusal_cause stranger = hl_stranger_find(head);
+    if (stranger != HL_REFUSAL_NONE) {
+        hl_strangers_note(&c->callers->strangers, c->peer, stranger);
+        why = hl_refusal_make(stranger);
+    }
     hl_access_begin_unread(c, head);
     c->minor = 1;
     c->method = hl_head_peek_method(head);

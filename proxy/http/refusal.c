@@ -27,6 +27,10 @@
 const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     /* ---- heads ---- */
     ROW(NO_HEAD, 400, "This is not an HTTP/1.1 request: each line of the head must end with CRLF."),
+    ROW(TLS_HANDSHAKE, 400,
+        "This is a TLS handshake, but plain HTTP is spoken at this port: use http:// here."),
+    ROW(HTTP2_PREFACE, 505,
+        "This is HTTP/2, but the only version spoken at this port is HTTP/1.1."),
     ROW(HEAD_TOO_LARGE, 431, "The request's head is larger than HOOKLINE_MAX_HEAD."),
     ROW(ADMIN_HEAD_TOO_LARGE, 431, "The request head may be at most 64 KiB here."),
     ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The request head may be at most 128 KiB here."),

@@ -270,6 +270,7 @@ static void end(struct hl_worker *w)
     w->has_ended = true;
     hl_call_tally_end(&w->runs.tally);
     hl_trouble_fini(&w->trouble);
+    hl_strangers_fini(&w->callers.strangers);
     hl_pool_close(&w->runs.pool);
     hl_follow_unguard(&w->desk);
     hl_follow_desk_close(&w->desk);

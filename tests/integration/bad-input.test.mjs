@@ -239,3 +239,27 @@ test('random bytes never harm it', async (t) => {
     }
     assert.equal((await call()).status, 200);
 });
+
+test('TLS and HTTP/2 spoken to the plain port are told apart, each in one line for a peer, and counted', async (t) => {
+    const { connect, sidecar } = await stage(t, { env: { HOOKLINE_WORKERS: '1' } });
+    const HELLO = '\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03';
+    const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+    for (const [bytes, status, says] of [
+        [HELLO, 400, /TLS handshake.*http:\/\//],
+        [PREFACE, 505, /HTTP\/2/],
+    ])
+        for (let i = 0; i < 3; i++) {
+            const client = await connect();
+            void client.send(bytes);
+            assert.match(assertProblem(await client.response(), status).detail, says);
+        }
+    const lines = () => sidecar.log.filter(({ msg }) => /another protocol/.test(msg));
+    await until('a line for each', () => lines().length === 2);
+    for (const line of lines()) assert.deepEqual([line.level, line.client, line.left_out], ['info', '127.0.0.1', undefined]);
+    assert.deepEqual(lines().map(({ protocol }) => protocol), ['TLS', 'HTTP/2']);
+    await sidecar.stop();
+    assert.deepEqual(lines().slice(2).map(({ protocol, left_out }) => [protocol, left_out]), [
+        ['TLS', 2],
+        ['HTTP/2', 2],
+    ]);
+});

@@ -155,6 +155,7 @@ void callers_end(void)
     cr_assert_eq(hl_counter_get(&metrics.connections_open), 0);
     cr_assert(callers.places_taken == 0 && callers.spares_taken == 0, "a place is lost");
     hl_timer_fini(&wheel, &callers.departures.timer);
+    hl_strangers_fini(&callers.strangers);
     hl_callers_fini(&callers);
     hl_trouble_fini(&trouble);
     while (fd_count > 0)
