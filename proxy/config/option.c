@@ -224,6 +224,9 @@ const struct hl_option hl_options[] = {
         .help = "the only app name served; calls to any other get 404"},
     {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
         .help = "pass requests that are not runs through to the app"},
+    {ROW(SWITCH, "OWN_PARAMETERS", own_parameters, "on"),
+        .help = "refuse a parameter of a run whose name is async or webhookEndpoint but for case, _, - or one "
+                "letter, as a mistake; off: it is passed to the app"},
     {ROW(TEXT, "PUBLIC_URL", public_url, ""), .is_valid = is_public_url,
         .allowed = "an absolute http or https URL without a query, of at most 1024 bytes",
         .help = "where callers reach hookline: makes the Location of a 202 absolute"},

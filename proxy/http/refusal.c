@@ -131,6 +131,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     /* ---- how a run is asked for ---- */
     ROW(PARAM_TWICE, 400,
         "The parameter async or webhookEndpoint is given more than once. Send it once."),
+    ROW(PARAM_NEAR, 400,
+        "The parameter %s is not hookline's, which is %s, in these letters and this case. If it is "
+        "meant for the app, HOOKLINE_OWN_PARAMETERS=off lets it pass."),
     ROW(ASYNC_FORM, 400, "The parameter async is not one of true, 1, false, 0."),
     ROW(ASYNC_WEBSOCKET, 400,
         "A WebSocket cannot be asynchronous. Leave async out, or send a plain request."),

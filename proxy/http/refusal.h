@@ -104,6 +104,7 @@ enum hl_refusal_cause {
 
     /* how a run is asked for */
     HL_REFUSAL_PARAM_TWICE,
+    HL_REFUSAL_PARAM_NEAR,
     HL_REFUSAL_ASYNC_FORM,
     HL_REFUSAL_ASYNC_WEBSOCKET,
     HL_REFUSAL_WEBHOOK_FORM,

@@ -13,6 +13,7 @@
 #include "http/framing.h"
 #include "route/description.h"
 #include "route/mode.h"
+#include "route/near_name.h"
 #include "http/prefer.h"
 
 bool hl_plan_refuse(struct hl_plan *plan, const struct hl_refusal *why)
@@ -162,6 +163,25 @@ static bool is_served_here(struct hl_plan *plan, const struct hl_config *config)
 static bool set_target(struct hl_plan *plan, struct hl_str path, const struct hl_target *target,
     const struct hl_hookline_params *params, struct hl_plan_scratch *scratch);
 
+/* HOOKLINE_OWN_PARAMETERS: a webhook that is asked for by the wrong name would never come, and nobody would be
+ * told. */
+static bool has_near_name(
+    struct hl_plan *plan, struct hl_str query, struct hl_plan_scratch *scratch)
+{
+    struct hl_str found;
+    const char *ours;
+    char name[80]; /* what can be near has at most 24 bytes, perhaps all of them encoded */
+    if (!hl_near_name_find(query, &found, &ours))
+        return false;
+    size_t n = found.n < sizeof(name) - 1 ? found.n : sizeof(name) - 1;
+    memcpy(name, found.p, n);
+    name[n] = '\0';
+    struct hl_refusal why = hl_refusal_say(
+        scratch->detail, sizeof(scratch->detail), HL_REFUSAL_PARAM_NEAR, name, ours, NULL);
+    hl_plan_refuse(plan, &why);
+    return true;
+}
+
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
 {
@@ -183,6 +203,9 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         refuse(plan, HL_REFUSAL_PARAM_TWICE);
         return;
     }
+    if (target->query.n > 0 && config->own_parameters &&
+        has_near_name(plan, target->query, scratch))
+        return;
     if (!set_target(plan, path, target, &params, scratch))
         return;
     enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);

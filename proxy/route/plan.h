@@ -24,6 +24,7 @@ enum hl_plan_kind {
 
 #define HL_WEBHOOK_URL_MAX 2048
 #define HL_NAME_MAX        128 /* project, app */
+#define HL_PLAN_DETAIL     320
 
 /* Slices point into the head's bytes or into the scratch given to hl_plan_make. */
 struct hl_plan {
@@ -48,9 +49,10 @@ struct hl_plan {
     struct hl_run_terms terms;
 };
 
-/* Room for the decoded webhook URL and the rewritten target. */
+/* Room for the decoded webhook URL, a refusal's detail and the rewritten target. */
 struct hl_plan_scratch {
     char webhook_url[HL_WEBHOOK_URL_MAX + 1];
+    char detail[HL_PLAN_DETAIL]; /* of a refusal that names what it is about */
     char *target; /* target_cap bytes, at least the head's size limit plus the run path */
     size_t target_cap;
 };

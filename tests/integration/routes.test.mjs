@@ -174,13 +174,34 @@ test('async and webhookEndpoint are cut out of the query, every other byte stays
         ['?a=1&async=0&b=2', '?a=1&b=2'],
         [`?a=%20+&webhookEndpoint=${hook}&b`, '?a=%20+&b'],
         [`?%61sync=false&x=%c3%a4&webhook%45ndpoint=${hook}&&=`, '?x=%c3%a4&&='],
-        ['?asyncx=true&Async=true', '?asyncx=true&Async=true'],
+        ['?asyncs_of=true&sync=true', '?asyncs_of=true&sync=true'],
         ['?', '?'],
     ]) {
         await client.send(request('POST', `${RUN}${query}`, {}, ''));
         assert.equal((await client.response()).status, 200, query);
         assert.equal(app.requests.at(-1).target, `/run${forwarded}`, query);
     }
+});
+
+test('a parameter that is nearly hookline’s is 400 and names ours; HOOKLINE_OWN_PARAMETERS=off lets it pass', async (t) => {
+    const { app, call, connect, sidecar } = await stage(t);
+    for (const [name, ours] of [
+        ['webhookendpoint', 'webhookEndpoint'],
+        ['web_hook_endpoint', 'webhookEndpoint'],
+        ['Async', 'async'],
+        ['asnyc', 'async'],
+    ])
+        for (const path of [RUN, '/v4/p/a/other']) {
+            const { detail } = assertProblem(await call(path, { query: { [name]: 'x' } }), 400);
+            assert.match(detail, new RegExp(`${name} is not hookline's, which is ${ours},`));
+            assert.match(detail, /HOOKLINE_OWN_PARAMETERS=off/);
+        }
+    assert.equal(app.requests.length, 0);
+    await sidecar.restart({ HOOKLINE_OWN_PARAMETERS: 'off' });
+    const client = await connect();
+    await client.send(request('POST', `${RUN}?asyncx=true&Async=true&async=false`, {}, ''));
+    assert.equal((await client.response()).status, 200);
+    assert.equal(app.requests.at(-1).target, '/run?asyncx=true&Async=true');
 });
 
 test('async takes true and 1 in any case; false, 0 and absence are synchronous', async (t) => {

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "config/choice.h"
@@ -84,6 +85,24 @@ Test(mode, async_is_nothing_else)
         ask(bad[i], "");
         ASSERT_REFUSED(bad[i]);
     }
+}
+
+Test(mode, parameter_that_is_nearly_ours_is_refused_with_our_name_unless_it_may_be_the_apps)
+{
+    ask("x=1&web_hook_endpoint=https://e/", "");
+    ASSERT_RUN("HOOKLINE_OWN_PARAMETERS=off");
+    cr_assert(hl_str_eq(plan.target, HL_STR("/run?x=1&web_hook_endpoint=https://e/")));
+    config.own_parameters = true;
+    ask("x=1&web_hook_endpoint=https://e/", "");
+    ASSERT_REFUSED("web_hook_endpoint");
+    cr_assert(strstr(
+        plan.refusal.detail, "web_hook_endpoint is not hookline's, which is webhookEndpoint"));
+    ask("async=true&%41%73%79%6e%63=1", "");
+    ASSERT_REFUSED("Async");
+    upgrade("Async=1", "");
+    ASSERT_REFUSED("Async of an upgrade");
+    ask("async=true&x=Async&sync=1", "");
+    ASSERT_RUN("names that are not near");
 }
 
 Test(mode, own_parameter_may_be_there_once)
