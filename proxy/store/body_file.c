@@ -3,7 +3,7 @@
  *
  * The order of hl_body_file_commit is what makes a record safe to name the file: the bytes are on
  * disk before the name, the name before the record. A crash in between leaves a file that no record
- * names; the sweep at the next start removes it (sqlite/sweep.c). */
+ * names; the sweep at the next start removes it (sqlite/left_file.c). */
 #include "store/body_file.h"
 
 #include <errno.h>

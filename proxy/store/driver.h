@@ -21,6 +21,7 @@ struct hl_account;
 struct hl_attempt;
 struct hl_attempt_outcome;
 struct hl_backlog;
+struct hl_buf;
 struct hl_claimed;
 struct hl_config;
 struct hl_finish;
@@ -170,5 +171,8 @@ static inline bool hl_driver_is_answer(enum hl_err rc)
 /* On disk, or with HOOKLINE_STORE=memory in memory. */
 HL_MUST_CHECK enum hl_err hl_sqlite_open(struct hl_driver **out, const struct hl_config *config,
     struct hl_backlog *backlog, char *why, size_t why_len);
+
+/* hl_store_check, of one on disk. */
+HL_MUST_CHECK enum hl_err hl_sqlite_check(const struct hl_config *config, struct hl_buf *problems);
 
 #endif

@@ -8,12 +8,12 @@
 #include "config/config.h"
 #include "loop/mailbox.h"
 #include "store/backend.h"
+#include "store/driver.h"
 #include "store/gauges.h"
 #include "store/notice.h"
 #include "store/operation.h"
 #include "store/postgres/check.h"
 #include "store/postgres/postgres.h"
-#include "store/sqlite/check.h"
 
 enum hl_err hl_store_open(
     struct hl_store **out, const struct hl_config *config, char *why, size_t why_len)

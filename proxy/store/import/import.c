@@ -17,7 +17,6 @@
 #include "store/postgres/partition.h"
 #include "store/postgres/schema.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/sqlite.h"
 
 #define TRIES 5 /* in a row or not: who needs more has a database in trouble */
 

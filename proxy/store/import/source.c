@@ -11,10 +11,7 @@
 #include "store/path.h"
 #include "store/secret.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/meta.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/connection.h"
-#include "store/sqlite/sqlite.h"
 
 /* What the embedded store finds wrong is said of a setting: here the directory is an argument. */
 static void name_argument(char *why)

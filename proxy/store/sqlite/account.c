@@ -1,9 +1,13 @@
-/* account.c - service accounts: made, limited, revoked, touched. The store's thread, inside a transaction.
- * Not here: their list (answer_account.c), their end (purge.c). */
-#include "store/sqlite/account.h"
+/* account.c - service accounts: made, limited, revoked, touched on the store's thread, inside a transaction; listed on
+ * the reader's. Not here: their end (purge.c). */
+#include <stdlib.h>
 
+#include "base/id.h"
+#include "base/str.h"
 #include "store/account.h"
+#include "store/question.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/reading.h"
 
 static void bind_limits(struct hl_sql_args *args, const struct hl_limits *limits)
 {
@@ -63,7 +67,7 @@ enum hl_err hl_account_revoke(
     return hl_database_end(db, err);
 }
 
-void hl_account_read(struct hl_sql_row *row, struct hl_account *account)
+static void read_account(struct hl_sql_row *row, struct hl_account *account)
 {
     int64_t numbers[HL_LIMITS_NUMBERS];
     hl_sql_id(row, &account->id);
@@ -82,7 +86,7 @@ enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l)
     enum hl_err err = hl_database_row(db, HL_SQL_ACCOUNT_GET, &row);
     if (err)
         return hl_database_end(db, err);
-    hl_account_read(&row, &l->account);
+    read_account(&row, &l->account);
     hl_database_done(db, HL_SQL_ACCOUNT_GET);
     if (l->project[0] && strcmp(l->account.project, l->project) != 0)
         return HL_ERR_NOT_FOUND;
@@ -105,4 +109,32 @@ enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts
         err = hl_database_run(db, HL_SQL_ACCOUNT_TOUCH);
     }
     return hl_database_end(db, err);
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
+{
+    enum hl_ask which = l->project[0] ? HL_ASK_ACCOUNTS_OF_PROJECT : HL_ASK_ACCOUNTS;
+    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    struct hl_sql_args *args = hl_reading_bind(r, which);
+    struct hl_sql_row row;
+    enum hl_err err;
+    l->rows = calloc(l->limit, sizeof(*l->rows));
+    if (!l->rows)
+        return HL_ERR_NOMEM;
+    hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, l->limit + 1);
+    if (l->project[0])
+        hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+    while (!(err = hl_reading_row(r, which, &row))) {
+        if (l->count == l->limit) {
+            l->has_more = true;
+            break;
+        }
+        read_account(&row, &l->rows[l->count]);
+        l->next = l->rows[l->count++].id;
+    }
+    hl_reading_done(r, which);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }

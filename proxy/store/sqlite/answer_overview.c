@@ -1,13 +1,10 @@
 /* answer_overview.c - see answer_overview.h. However much there is, a bounded number of rows is read
  * (overview.h). */
-#include "store/sqlite/answer_overview.h"
-
 #include <stdlib.h>
 
 #include "store/destination_tally.h"
 #include "store/overview.h"
 #include "store/question.h"
-#include "store/sqlite/answer_destination.h"
 #include "store/sqlite/reading.h"
 
 /* With ?1 and ?2: of which project and app; empty: any. */

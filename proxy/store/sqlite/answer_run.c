@@ -3,8 +3,6 @@
  * Where a list's ids come from depends on what is asked: final states and all states from an index
  * (merge.h), queued runs from their tickets, running ones from the store's thread, which knows them
  * (engine.c): no index moves with a run's way through the states. */
-#include "store/sqlite/answer_run.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +13,7 @@
 #include "store/body_file.h"
 #include "store/question.h"
 #include "store/sqlite/merge.h"
+#include "store/sqlite/reading.h"
 
 /* How many records that do not fit one request may pass over where no index leads. */
 #define LOOKS 1000

@@ -3,8 +3,6 @@
  * Promise: no file is changed, locked against a start or left behind.
  * Not here: what is wrong with what (data_dir.c, sqlite.c, schema.c, key.c, meta.c): the same
  * functions say it. */
-#include "store/sqlite/check.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +14,7 @@
 #include "store/key.h"
 #include "store/path.h"
 #include "store/sqlite/backup.h"
-#include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/meta.h"
-#include "store/sqlite/sqlite.h"
 
 #define WHY_MAX 512
 

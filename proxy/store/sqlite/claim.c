@@ -18,7 +18,6 @@
 #include "store/sqlite/run.h"
 #include "store/sqlite/run_end.h"
 #include "store/sqlite/running_run.h"
-#include "store/sqlite/start_by.h"
 #include "store/sqlite/turn.h"
 
 /* To `out`, whose room is the sealed one's length. */
@@ -108,7 +107,7 @@ static enum hl_err begin(struct hl_database *db, const struct hl_id *run_id,
     hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_RUN_CLAIM);
     if (!err && start_by_ms > 0)
-        err = hl_start_by_put(db, run->number, 0);
+        err = hl_due_start_by(db, run->number, 0);
     if (!err)
         hl_running_run_add(db, run_id, run);
     return err;
@@ -229,7 +228,7 @@ static enum hl_err queue_again(
 {
     enum hl_err err = hl_database_keeps_request(db) ? HL_OK : fill_ticket(db, run->number, claimed);
     if (!err && claimed->start_by_ms > 0)
-        err = hl_start_by_put(db, run->number, claimed->start_by_ms);
+        err = hl_due_start_by(db, run->number, claimed->start_by_ms);
     if (err)
         return err;
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_RELEASE);

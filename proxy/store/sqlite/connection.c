@@ -8,8 +8,6 @@
  * the log up to the frame that its index names. Everything behind that is cut off before the log is
  * read again, so the file says what was acknowledged and nothing more, which is also what the process
  * has in memory. */
-#include "store/sqlite/connection.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,9 +17,9 @@
 
 #include "base/log.h"
 #include "store/path.h"
-#include "store/sqlite/reader.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/reading.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/sweep.h"
 
 /* page_size and auto_vacuum hold only before the first table; the order matters. secure_delete is off
  * because Debian's default doubles what a deletion writes, and what is secret is encrypted. */

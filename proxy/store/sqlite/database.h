@@ -1,5 +1,5 @@
-/* database.h - the SQLite driver's one writing connection and what its files share. Everything here
- * is the store's thread's; before that thread starts, the opener's. */
+/* database.h - the SQLite driver's one writing connection, what its files share, and what they ask of each other.
+ * Everything here is the store's thread's; before that thread starts, the opener's. */
 #ifndef HL_STORE_SQLITE_DATABASE_H
 #define HL_STORE_SQLITE_DATABASE_H
 
@@ -181,5 +181,160 @@ static inline bool hl_database_keeps_request(const struct hl_database *db)
 {
     return db->run_attempts > 1 || db->keep_requests != HL_KEEP_REQUESTS_NONE;
 }
+
+/* --- what the files of the writing connection ask of each other ------------------------------------------------------- */
+/* The store's thread, inside a transaction, unless said; before that thread starts, the opener's. What driver.h has is
+ * said there. (Runs and deliveries: run.h, claim.h, delivery.h, lease.h, …) */
+
+struct hl_account;
+struct hl_config;
+struct hl_finish;
+struct hl_limit_account;
+struct hl_noted_time;
+struct hl_revoke_account;
+struct hl_sql_row;
+struct hl_stored_run;
+struct hl_survey;
+struct hl_told_tally;
+struct hl_touch_accounts;
+
+/* sqlite.c */
+
+struct hl_database *hl_sqlite_new(void); /* NULL: out of memory */
+void hl_sqlite_free(struct hl_database *db);
+/* The data key: the one that the database was made with, if it has tables. `path` names it. */
+HL_MUST_CHECK enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *path,
+    bool has_tables, struct hl_str key_file, char *why, size_t why_len);
+
+/* connection.c: outside transactions */
+
+/* Opens the store at `path`, which is made if it is not there, checks and migrates it. */
+HL_MUST_CHECK enum hl_err hl_connection_make(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
+/* Makes an empty one in memory, which ends with the connection. */
+HL_MUST_CHECK enum hl_err hl_connection_make_in_memory(
+    struct hl_database *db, char *why, size_t why_len);
+/* All statements of what is open. */
+HL_MUST_CHECK enum hl_err hl_connection_prepare(
+    struct hl_database *db, const char *path, char *why, size_t why_len);
+/* Moves the log into the database if it is the last connection. What is not open is left alone. */
+void hl_connection_close(struct hl_database *db);
+HL_MUST_CHECK enum hl_err hl_connection_reopen(struct hl_driver *d, char *why, size_t why_len);
+/* Whether what is open is ours and whole, or new and no other's place; `path` names it. */
+HL_MUST_CHECK enum hl_err hl_sqlite_check_file(
+    struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);
+/* Why it could not be opened, as SQLite says, or errno. Never OK. */
+HL_MUST_CHECK enum hl_err hl_sqlite_explain_file(const char *path, char *why, size_t why_len);
+HL_MUST_CHECK enum hl_err hl_sqlite_explain(
+    struct hl_database *db, int rc, const char *path, char *why, size_t why_len);
+
+/* memory.c: the database in memory (HOOKLINE_STORE=memory) */
+
+/* Makes it, empty, under a key of its own. */
+HL_MUST_CHECK enum hl_err hl_memory_make(struct hl_database *db, char *why, size_t why_len);
+/* Before the connection is closed. */
+void hl_memory_free(struct hl_database *db);
+enum hl_err hl_memory_answer(struct hl_driver *d, struct hl_store_msg *m);
+enum hl_err hl_memory_room(struct hl_driver *d);
+bool hl_memory_release_reserve(struct hl_driver *d);
+bool hl_memory_has_space(struct hl_driver *d, size_t weight);
+bool hl_memory_settle(struct hl_driver *d, bool is_idle);
+
+/* meta.c: what is kept once, the time that was last believed and the signing key */
+
+HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *noted);
+enum hl_err hl_meta_note_time(struct hl_driver *d, const struct hl_noted_time *now);
+/* Into base.signing_key, if there is one. */
+HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
+    struct hl_database *db, char *why, size_t why_len);
+enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
+
+/* left_file.c, recover.c: at open, what an earlier process left */
+
+bool hl_sweep_finds_bodies(struct hl_database *db); /* in files */
+/* What nobody will finish goes. */
+void hl_sweep_empty_tmp(const struct hl_database *db);
+/* Files without records go; records without files are reported. */
+HL_MUST_CHECK enum hl_err hl_sweep_files(struct hl_database *db);
+/* The event stream of a run that was in progress: what came of it becomes the kept response, `*outcome`'s body, which
+ * is the caller's to free, with what a stream's head says. Nothing changes where there is none. */
+void hl_left_stream_take(struct hl_database *db, const struct hl_id *run_id, uint32_t attempt,
+    struct hl_outcome *outcome);
+/* The last ordinal that its events have used, after `before`. */
+uint64_t hl_left_stream_count(
+    struct hl_database *db, const struct hl_id *run_id, uint32_t attempt, uint64_t before);
+/* Releases what an earlier process had claimed and counts what waits. */
+HL_MUST_CHECK enum hl_err hl_recover_all(struct hl_database *db);
+
+/* account.c */
+
+enum hl_err hl_account_add(struct hl_driver *d, const struct hl_account *account);
+enum hl_err hl_account_revoke(
+    struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
+enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l);
+enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
+
+/* app.c */
+
+/* The id of a project's app. NOT_FOUND: it was never named; `adds` makes it. */
+HL_MUST_CHECK enum hl_err hl_app_find_id(
+    struct hl_database *db, struct hl_str project, struct hl_str name, bool adds, int64_t *app_id);
+/* A run has ended in a minute of its app. `times` NULL: how long it took is not known. */
+HL_MUST_CHECK enum hl_err hl_app_add_end(struct hl_database *db, const struct hl_stored_run *run,
+    const struct hl_outcome *outcome, const struct hl_finish *times);
+/* Of calls that have no record here. */
+enum hl_err hl_app_tell_minutes(struct hl_driver *d, const struct hl_told_tally *t);
+HL_MUST_CHECK enum hl_err hl_app_write_minutes(struct hl_database *db);
+void hl_app_forget_minutes(struct hl_database *db); /* rolled back */
+void hl_app_free_minutes(struct hl_database *db);
+
+/* due.c */
+
+/* When the run of a ticket must have started. 0: it has begun in time, or may at any. */
+HL_MUST_CHECK enum hl_err hl_due_start_by(
+    struct hl_database *db, int64_t number, int64_t steady_ms);
+enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+
+/* purge.c */
+
+enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
+enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max);
+/* How much is kept of streams of synchronous calls. */
+HL_MUST_CHECK enum hl_err hl_purge_load_streams(struct hl_database *db);
+/* That result more; whether it is such a stream. */
+void hl_purge_note_result(struct hl_database *db, const struct hl_body *body, bool is_stream);
+/* That run ends; shedding may be past the place where its result goes, and its request. */
+void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request);
+/* A delivery has ended: what shedding passed over for it may go soon. */
+void hl_purge_note_delivery_end(struct hl_database *db);
+
+/* upkeep.c: what the database needs between transactions, and how much it keeps */
+
+#define HL_UPKEEP_PAGE_SIZE 8192
+/* Pages given back at a time: HL_SQL_VACUUM's own bound. */
+#define HL_UPKEEP_STEP_PAGES 256
+/* Where space is short a request is tried when there is room for so many like it: the last of it is for
+ * those that are much lighter. */
+#define HL_UPKEEP_LIKE_IT 4
+
+struct hl_pages {
+    uint64_t all, free;
+};
+struct hl_pages hl_upkeep_pages(struct hl_database *db);
+/* Gives free pages back, at most HL_UPKEEP_STEP_PAGES; how many. Outside transactions. */
+uint64_t hl_upkeep_vacuum(struct hl_database *db, uint64_t most);
+/* It keeps more than HOOKLINE_STORE_MAX_BYTES, as the transaction stands. */
+bool hl_upkeep_is_over(struct hl_database *db);
+bool hl_upkeep_is_mostly_long(struct hl_database *db); /* what it keeps: bodies that are long */
+/* But for the last those of a store on a disk. */
+enum hl_err hl_upkeep_room(struct hl_driver *d);
+bool hl_upkeep_release_reserve(struct hl_driver *d);
+bool hl_upkeep_has_space(struct hl_driver *d, size_t weight);
+bool hl_upkeep_settle(struct hl_driver *d, bool is_idle);
+void hl_upkeep_survey(struct hl_driver *d, struct hl_survey *out);
+/* At open, when nobody waits: on a volume that is short, what is free inside the database goes back
+ * to it, so that the first accept finds the room that there is. */
+void hl_upkeep_reclaim(struct hl_database *db);
 
 #endif

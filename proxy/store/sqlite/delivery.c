@@ -7,7 +7,6 @@
 #include "store/driver.h"
 #include "store/lease.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/purge.h"
 #include "store/sqlite/running_run.h"
 
 enum hl_err hl_stored_delivery_end(

@@ -5,19 +5,14 @@
  * disk. What ends may go beyond that, up to twice as much; then it finds no page, as on a full volume:
  * it waits, while a reserve, whose last is for what is light, lets deliveries end, so that there is
  * something to give up. */
-#include "store/sqlite/memory.h"
-
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
-#include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/reader.h"
 #include "store/sqlite/reading.h"
-#include "store/sqlite/upkeep.h"
 #include "store/store.h"
 
 /* When HOOKLINE_STORE_MAX_BYTES is a share of a volume: there is none. */

@@ -3,8 +3,6 @@
  * that. What the key's bytes mean is auth's affair.
  *
  * An earlier version kept that key in a file, `signing-key`. It is taken over once and removed. */
-#include "store/sqlite/meta.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

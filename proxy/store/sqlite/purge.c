@@ -3,8 +3,6 @@
  * their keys. The store's thread; small steps, each a transaction of its own. Results are in the order in
  * which their runs came, so each pass begins with the oldest. A run with a pending delivery stays, body
  * and all. How far a pass has come is in db->now: a step that is rolled back has not been there. */
-#include "store/sqlite/purge.h"
-
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/id.h"
@@ -12,7 +10,6 @@
 #include "store/body_file.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
-#include "store/sqlite/upkeep.h"
 
 /* How long after a pass that left pending deliveries behind the next one looks at them again. */
 #define LOOK_AGAIN_MS 60000

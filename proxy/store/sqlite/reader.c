@@ -1,8 +1,6 @@
 /* reader.c - a thread that answers questions. It sees what was committed before it looks: a reply of
  * the store's thread that was seen is seen here too. Each answer is made in one transaction, so that
  * it shows one moment. */
-#include "store/sqlite/reader.h"
-
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +11,6 @@
 #include "store/op.h"
 #include "store/operation.h"
 #include "store/path.h"
-#include "store/sqlite/answer_account.h"
-#include "store/sqlite/answer_delivery.h"
-#include "store/sqlite/answer_destination.h"
-#include "store/sqlite/answer_overview.h"
-#include "store/sqlite/answer_run.h"
 #include "store/sqlite/reading.h"
 
 struct hl_sqlite_reader {

@@ -1,4 +1,5 @@
-/* reading.h - the read-only connection and its statements, sql/ask.sql. It can neither write nor checkpoint
+/* reading.h - questions about what is kept: the connection that reads, its statements (sql/ask.sql), the answers, and
+ * the thread that gives them, so that a list that takes its time delays no commit. It can neither write nor checkpoint
  * (database.c says why that matters). Everything here is the reader's thread's; before that thread
  * starts and after it has ended, its owner's. A store in memory has one connection, the writing one,
  * which reads for it on the store's thread. */
@@ -8,6 +9,20 @@
 #include "store/secret.h"
 #include "store/sqlite/ask.h"
 #include "store/sqlite/statement.h"
+
+struct hl_account;
+struct hl_destination_row;
+struct hl_destination_tally;
+struct hl_get_delivery;
+struct hl_get_run;
+struct hl_list_accounts;
+struct hl_list_apps;
+struct hl_list_deliveries;
+struct hl_list_destinations;
+struct hl_list_runs;
+struct hl_overview;
+struct hl_sqlite_reader;
+struct hl_store_msg;
 
 struct hl_reading {
     sqlite3 *db;
@@ -33,5 +48,40 @@ struct hl_sql_args *hl_reading_bind(struct hl_reading *r, enum hl_ask which);
 HL_MUST_CHECK enum hl_err hl_reading_row(
     struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);
 void hl_reading_done(struct hl_reading *r, enum hl_ask which);
+
+/* --- answers: inside a transaction, or where nobody else writes. See question.h ---------------------------------------- */
+
+/* Running runs are those that the list has picked. */
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_delivery(
+    struct hl_reading *r, struct hl_get_delivery *g);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_deliveries(
+    struct hl_reading *r, struct hl_list_deliveries *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_destinations(
+    struct hl_reading *r, struct hl_list_destinations *l);
+/* One of them, into a row that is zeroed; `tally` is only lent. */
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char *project,
+    int64_t lane, struct hl_destination_tally *tally, struct hl_destination_row *row);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_overview *o);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
+    struct hl_reading *r, struct hl_list_accounts *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
+/* Whichever it is. */
+HL_MUST_CHECK enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m);
+
+/* --- reader.c: the thread ------------------------------------------------------------------------------------------------- */
+
+/* Opens the database at `path`, which the writing connection has open, and starts the thread. */
+HL_MUST_CHECK enum hl_err hl_sqlite_reader_start(struct hl_sqlite_reader **out,
+    const char *data_dir, const char *path, const struct hl_key *key, char *why, size_t why_len);
+/* Any thread; takes the message. */
+void hl_sqlite_reader_post(struct hl_sqlite_reader *reader, struct hl_store_msg *m);
+/* The store's thread: it has no connection when this returns, and answers UNAVAILABLE; or it has one
+ * again, if the database can be read. NULL-safe. */
+void hl_sqlite_reader_rest(struct hl_sqlite_reader *reader);
+void hl_sqlite_reader_resume(struct hl_sqlite_reader *reader);
+/* Answers everything first; NULL-safe. */
+void hl_sqlite_reader_stop(struct hl_sqlite_reader *reader);
 
 #endif

@@ -2,8 +2,6 @@
  * lock of the data directory proves that process dead, so that all it had claimed is released at
  * once: runs that were inside the app end as interrupted or go back to the queue, leased deliveries
  * go on with the next attempt, and what waits is counted. */
-#include "store/sqlite/recover.h"
-
 #include <malloc.h>
 #include <stddef.h>
 
@@ -14,7 +12,6 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
-#include "store/sqlite/left_stream.h"
 #include "store/sqlite/retry.h"
 #include "store/sqlite/run_end.h"
 #include "store/sqlite/running_run.h"

@@ -1,5 +1,5 @@
 /* retry.c - see retry.h. A run that waits for its next attempt has no row in `turn`: claims never see it.
- * Not here: what becomes of it when that is due (due_run.c). */
+ * Not here: what becomes of it when that is due (due.c). */
 #include "store/sqlite/retry.h"
 
 #include "store/attempt_log.h"

@@ -12,7 +12,6 @@
 #include "store/claim.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
-#include "store/sqlite/app.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/new_run.h"
 #include "store/sqlite/retry.h"
@@ -64,7 +63,7 @@ static enum hl_err put_key(struct hl_database *db, int64_t app_id, const struct 
 static enum hl_err add(struct hl_database *db, const struct hl_accept *a)
 {
     int64_t app_id;
-    enum hl_err err = hl_stored_app_find_id(db, a->project, a->app, true, &app_id);
+    enum hl_err err = hl_app_find_id(db, a->project, a->app, true, &app_id);
     if (!err)
         err = put_key(db, app_id, a);
     return err ? err : hl_new_run_add(db, app_id, a);
@@ -87,7 +86,7 @@ enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struc
     struct hl_database *db = hl_database_of(d);
     if (a->idempotency_key.n > 0) {
         int64_t app_id;
-        enum hl_err err = hl_stored_app_find_id(db, a->project, a->app, false, &app_id);
+        enum hl_err err = hl_app_find_id(db, a->project, a->app, false, &app_id);
         if (!err)
             err = check_key(db, app_id, a, existing);
         if (err && err != HL_ERR_NOT_FOUND)

@@ -9,9 +9,7 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
-#include "store/sqlite/minute.h"
 #include "store/sqlite/new_run.h"
-#include "store/sqlite/purge.h"
 #include "store/sqlite/running_run.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_run_end *ended)
@@ -86,7 +84,7 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
         .keeps_request = keeps_request(db, run, outcome),
         .is_stream = is_stream(run, outcome),
     };
-    err = hl_minute_add_end(db, run, outcome, times);
+    err = hl_app_add_end(db, run, outcome, times);
     if (err)
         return err;
     hl_watchers_note_end(&db->base.backlog->watchers, run_id);

@@ -1,7 +1,5 @@
-/* sqlite.c - opens and closes the SQLite driver: directory, connection, key, recovery, reader; and the
- * table of its operations. Nothing is written before the file is known to be ours and whole. */
-#include "store/sqlite/sqlite.h"
-
+/* sqlite.c - opens and closes the SQLite driver: directory, connection, key, recovery, reader; begins and ends its
+ * transactions; and the table of its operations. Nothing is written before the file is known to be ours and whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,34 +9,26 @@
 
 #include "base/crash_point.h"
 #include "base/heap.h"
+#include "base/log.h"
 #include "config/config.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
+#include "store/imported_mark.h"
 #include "store/key.h"
 #include "store/message.h"
-#include "store/imported_mark.h"
 #include "store/path.h"
 #include "store/secret.h"
-#include "store/sqlite/account.h"
 #include "store/sqlite/backup.h"
 #include "store/sqlite/claim.h"
-#include "store/sqlite/connection.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/lease.h"
-#include "store/sqlite/memory.h"
-#include "store/sqlite/meta.h"
-#include "store/sqlite/minute.h"
-#include "store/sqlite/purge.h"
-#include "store/sqlite/reader.h"
-#include "store/sqlite/recover.h"
+#include "store/sqlite/new_run.h"
+#include "store/sqlite/reading.h"
 #include "store/sqlite/run.h"
+#include "store/sqlite/run_end.h"
 #include "store/sqlite/running_run.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/due_run.h"
-#include "store/sqlite/sweep.h"
-#include "store/sqlite/transaction.h"
-#include "store/sqlite/upkeep.h"
 #include "store/store.h"
 
 /* All that is in the log must fit into the database when there is nothing but the reserve: half of
@@ -183,6 +173,48 @@ static enum hl_err open_in_memory(
     return err;
 }
 
+/* --- transactions --------------------------------------------------------------------------- */
+
+static enum hl_err begin(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    db->base.is_broken = false;
+    db->before = db->now;
+    return hl_database_run(db, HL_SQL_BEGIN);
+}
+
+static void rollback(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    /* A full volume or an I/O error may have rolled back already. */
+    if (!sqlite3_get_autocommit(db->db) && hl_database_run(db, HL_SQL_ROLLBACK) != HL_OK)
+        HL_LOG(ERROR, "store: a rollback failed");
+    db->now = db->before;
+    db->app_id = 0;
+    hl_new_run_forget(db);
+    hl_run_end_forget(db);
+    hl_app_forget_minutes(db);
+    hl_running_run_forget(db);
+    db->base.is_broken = false;
+}
+
+static enum hl_err commit(struct hl_driver *d)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err = hl_run_end_write(db);
+    if (!err)
+        err = hl_app_write_minutes(db);
+    if (!err)
+        err = hl_database_run(db, HL_SQL_COMMIT);
+    if (err)
+        rollback(d);
+    else
+        db->before = db->now;
+    return err;
+}
+
+/* --- closing, and the table ------------------------------------------------------------------- */
+
 static void post_question(struct hl_driver *d, struct hl_store_msg *m)
 {
     hl_sqlite_reader_post(hl_database_of(d)->reader, m);
@@ -205,7 +237,7 @@ void hl_sqlite_free(struct hl_database *db)
     hl_buf_fini(&db->sealed_url);
     hl_buf_fini(&db->sealed_secret);
     hl_buf_fini(&db->blocked);
-    hl_minute_free(db);
+    hl_app_free_minutes(db);
     hl_data_dir_close(&db->dir);
     hl_heads_fini(&db->heads);
     hl_running_run_forget(db);
@@ -220,15 +252,14 @@ static void close_all(struct hl_driver *d)
 }
 
 #define OPERATIONS                                                                                 \
-    .begin = hl_transaction_begin, .commit = hl_transaction_commit,                                \
-    .rollback = hl_transaction_rollback, .accept = hl_stored_run_accept,                           \
+    .begin = begin, .commit = commit, .rollback = rollback, .accept = hl_stored_run_accept,        \
     .record = hl_stored_run_record, .claim = hl_claim_take, .finish = hl_stored_run_finish,        \
-    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_run_expire,      \
-    .recall = hl_due_run_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,              \
+    .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_expire,          \
+    .recall = hl_due_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,                  \
     .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
     .add_account = hl_account_add, .revoke_account = hl_account_revoke,                            \
     .limit_account = hl_account_limit, .touch_accounts = hl_account_touch,                         \
-    .tally = hl_minute_tell, .purge = hl_purge_step, .shed = hl_purge_shed,                        \
+    .tally = hl_app_tell_minutes, .purge = hl_purge_step, .shed = hl_purge_shed,                   \
     .survey = hl_upkeep_survey, .close = close_all
 
 static const struct hl_driver_vt on_disk = {

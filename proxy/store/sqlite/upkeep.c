@@ -1,8 +1,6 @@
 /* upkeep.c - what the database needs between transactions: the log moved into it, files that no
  * record names removed, free pages given back, room watched. The store's thread, after the replies
  * of a batch were sent; who waits for a commit never waits for this on purpose. */
-#include "store/sqlite/upkeep.h"
-
 #include <sys/stat.h>
 
 #include "base/crash_point.h"
