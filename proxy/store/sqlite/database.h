@@ -296,18 +296,49 @@ HL_MUST_CHECK enum hl_err hl_due_start_by(
 enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 enum hl_err hl_due_recall(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
 
-/* purge.c */
+/* purge.c: what time takes, and the results that go */
+
+/* The end of a run, and what is kept with it. */
+struct hl_result {
+    int64_t number, finished_ms;
+    struct hl_id run_id, file;
+    enum hl_body_where where;
+    uint64_t size;
+    bool has_request, has_request_file, is_stream;
+    struct hl_id request_file;
+    uint64_t request_size;
+};
+
+/* Results in the order of their runs, from `after` on; or the oldest stream, to which `after` means nothing. */
+HL_MUST_CHECK enum hl_err hl_result_next(
+    struct hl_database *db, enum hl_sql which, int64_t after, struct hl_result *out);
+/* The whole run goes; of it the kept request; the response's body. */
+HL_MUST_CHECK enum hl_err hl_result_drop(struct hl_database *db, const struct hl_result *result);
+HL_MUST_CHECK enum hl_err hl_result_drop_request(
+    struct hl_database *db, const struct hl_result *result);
+HL_MUST_CHECK enum hl_err hl_result_strip(struct hl_database *db, const struct hl_result *result);
 
 enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms);
-enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max);
 /* How much is kept of streams of synchronous calls. */
 HL_MUST_CHECK enum hl_err hl_purge_load_streams(struct hl_database *db);
 /* That result more; whether it is such a stream. */
 void hl_purge_note_result(struct hl_database *db, const struct hl_body *body, bool is_stream);
+
+/* How long after a pass that left pending deliveries behind the next one looks at them again. */
+#define HL_PURGE_LOOK_AGAIN_MS 60000
+/* Whether a pause of `pause_ms` that ends at `end_ms` goes on. A clock that was set back ends it. */
+static inline bool hl_purge_is_pause(int64_t end_ms, int64_t pause_ms, int64_t now_ms)
+{
+    return now_ms < end_ms && end_ms - now_ms <= pause_ms;
+}
+
+/* shed.c: what goes when the store is full */
+
+enum hl_err hl_shed_step(struct hl_driver *d, unsigned max);
 /* That run ends; shedding may be past the place where its result goes, and its request. */
-void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request);
+void hl_shed_note_late(struct hl_database *db, int64_t number, bool keeps_request);
 /* A delivery has ended: what shedding passed over for it may go soon. */
-void hl_purge_note_delivery_end(struct hl_database *db);
+void hl_shed_note_delivery_end(struct hl_database *db);
 
 /* upkeep.c: what the database needs between transactions, and how much it keeps */
 

@@ -16,7 +16,7 @@ enum hl_err hl_stored_delivery_end(
     hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
     hl_sql_bind_int(args, HL_SQL_P_STATE, state);
     hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
-    hl_purge_note_delivery_end(db);
+    hl_shed_note_delivery_end(db);
     return hl_database_run(db, HL_SQL_DELIVERY_END);
 }
 

@@ -1,8 +1,8 @@
-/* purge.c - what may go: runs past retention, expired idempotency keys, and, when the store is at
- * its size limit, what is kept of requests, the bodies of the oldest finished runs, then those runs and
- * their keys. The store's thread; small steps, each a transaction of its own. Results are in the order in
- * which their runs came, so each pass begins with the oldest. A run with a pending delivery stays, body
- * and all. How far a pass has come is in db->now: a step that is rolled back has not been there. */
+/* purge.c - what time takes: runs past retention, kept streams, expired idempotency keys, accounts and counts, and apps
+ * that nothing names any more. The store's thread; small steps, each a transaction of its own. Results are in the order in
+ * which their runs came, so each pass begins with the oldest. A run with a pending delivery stays, body and all. How far a
+ * pass has come is in db->now: a step that is rolled back has not been there.
+ * Not here: what goes when the store is full (shed.c). */
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/id.h"
@@ -11,37 +11,8 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 
-/* How long after a pass that left pending deliveries behind the next one looks at them again. */
-#define LOOK_AGAIN_MS 60000
-/* Between two turns of a walk through what was passed over, where a delivery has ended since. */
-#define LEAST_PAUSE_MS 250
-#define LOOKS_A_MS     10
-/* Results that one step of shedding looks at: about a millisecond. */
-#define SHED_LOOKS 256
-#define SHED_KEYS  64
-#define SMALL_BODY 1024
-/* What a body in a file costs a step, in rows. */
-#define FILE_COST 4
-
-/* Whether a pause of `pause_ms` that ends at `end_ms` goes on. A clock that was set back ends it. */
-static bool is_pause(int64_t end_ms, int64_t pause_ms, int64_t now_ms)
-{
-    return now_ms < end_ms && end_ms - now_ms <= pause_ms;
-}
-
-struct result {
-    int64_t number, finished_ms;
-    struct hl_id run_id, file;
-    enum hl_body_where where;
-    uint64_t size;
-    bool has_request, has_request_file, is_stream;
-    struct hl_id request_file;
-    uint64_t request_size;
-};
-
-/* `after` is of no meaning to the one that asks for the oldest stream. */
-static enum hl_err next_result(
-    struct hl_database *db, enum hl_sql which, int64_t after, struct result *out)
+enum hl_err hl_result_next(
+    struct hl_database *db, enum hl_sql which, int64_t after, struct hl_result *out)
 {
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_database_bind(db, which);
@@ -64,24 +35,10 @@ static enum hl_err next_result(
     return HL_OK;
 }
 
-static enum hl_err has_delivery(
-    struct hl_database *db, const struct hl_id *run_id, enum hl_delivery_state state, bool *has)
-{
-    struct hl_sql_row row;
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_OF);
-    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(args, HL_SQL_P_STATE, state);
-    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_OF, &row);
-    *has = !err;
-    if (!err)
-        hl_database_done(db, HL_SQL_DELIVERY_OF);
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
-}
-
 /* Whether its delivery is pending, and until when it is kept: for the retention after the last of its end, its
  * delivery's end and a redelivery (contract 6). */
 static enum hl_err ask_kept(
-    struct hl_database *db, const struct result *result, bool *pending, int64_t *until_ms)
+    struct hl_database *db, const struct hl_result *result, bool *pending, int64_t *until_ms)
 {
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_LAST);
@@ -97,7 +54,7 @@ static enum hl_err ask_kept(
     return HL_OK;
 }
 
-static enum hl_err drop_request(struct hl_database *db, const struct result *result)
+enum hl_err hl_result_drop_request(struct hl_database *db, const struct hl_result *result)
 {
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_REQUEST_DROP);
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
@@ -117,7 +74,7 @@ static void less(uint64_t *bytes, uint64_t size)
     *bytes -= size < *bytes ? size : *bytes;
 }
 
-static void forget_body(struct hl_database *db, const struct result *result)
+static void forget_body(struct hl_database *db, const struct hl_result *result)
 {
     if (result->is_stream)
         less(&db->now.stream_bytes, result->size);
@@ -125,14 +82,25 @@ static void forget_body(struct hl_database *db, const struct result *result)
         less(&db->now.long_bytes, result->size);
 }
 
+enum hl_err hl_result_strip(struct hl_database *db, const struct hl_result *result)
+{
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
+    enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
+    if (!err && result->where == HL_BODY_FILE)
+        hl_database_doom_file(db, &result->file, result->size);
+    forget_body(db, result);
+    return err;
+}
+
 /* Its webhook, deliveries and attempts go with the run's row. */
-static enum hl_err drop_run(struct hl_database *db, const struct result *result)
+enum hl_err hl_result_drop(struct hl_database *db, const struct hl_result *result)
 {
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_DROP);
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
     enum hl_err err = hl_database_run(db, HL_SQL_RESULT_DROP);
     if (!err && result->has_request)
-        err = drop_request(db, result);
+        err = hl_result_drop_request(db, result);
     if (err)
         return err;
     args = hl_database_bind(db, HL_SQL_RUN_DROP);
@@ -207,7 +175,7 @@ static enum hl_err purge_tallies(
 static int64_t purge_pause_ms(const struct hl_database *db)
 {
     int64_t ms = db->retention_ms / 64;
-    return ms < LOOK_AGAIN_MS ? ms : LOOK_AGAIN_MS;
+    return ms < HL_PURGE_LOOK_AGAIN_MS ? ms : HL_PURGE_LOOK_AGAIN_MS;
 }
 
 /* `*due_ms` is when the next step has something to do. */
@@ -222,7 +190,7 @@ static void end_pass(struct hl_database *db, int64_t now_ms, int64_t *due_ms)
     db->now.purge_again_ms = INT64_MAX;
 }
 
-static void pass_over(struct hl_database *db, const struct result *result, int64_t again_ms)
+static void pass_over(struct hl_database *db, const struct hl_result *result, int64_t again_ms)
 {
     db->now.purged_result = result->number;
     if (db->now.purge_again_ms > again_ms)
@@ -230,7 +198,7 @@ static void pass_over(struct hl_database *db, const struct result *result, int64
 }
 
 /* When it began; or ended, where the ids are ahead of a clock that was set back. */
-static int64_t earliest_ms(const struct result *result)
+static int64_t earliest_ms(const struct hl_result *result)
 {
     int64_t begun_ms = hl_id_time_ms(&result->run_id);
     return begun_ms < result->finished_ms ? begun_ms : result->finished_ms;
@@ -238,7 +206,7 @@ static int64_t earliest_ms(const struct result *result)
 
 /* What came and ended while the clock was ahead says nothing of what is behind it. */
 static bool is_last_of_pass(
-    const struct hl_database *db, const struct result *result, int64_t now_ms)
+    const struct hl_database *db, const struct hl_result *result, int64_t now_ms)
 {
     int64_t ms = earliest_ms(result);
     return ms <= now_ms && ms + db->retention_ms > now_ms;
@@ -246,14 +214,14 @@ static bool is_last_of_pass(
 
 static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    if (is_pause(db->now.purge_ms, purge_pause_ms(db), now_ms)) {
+    if (hl_purge_is_pause(db->now.purge_ms, purge_pause_ms(db), now_ms)) {
         *due_ms = db->now.purge_ms;
         return HL_OK;
     }
     for (unsigned i = 0; i < max; i++) {
-        struct result result;
+        struct hl_result result;
         bool pending = false;
-        enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, db->now.purged_result, &result);
+        enum hl_err err = hl_result_next(db, HL_SQL_RESULT_AFTER, db->now.purged_result, &result);
         if (err && err != HL_ERR_NOT_FOUND)
             return err;
         if (err || is_last_of_pass(db, &result, now_ms)) {
@@ -269,9 +237,9 @@ static enum hl_err purge_runs(struct hl_database *db, int64_t now_ms, unsigned m
         int64_t until_ms;
         err = ask_kept(db, &result, &pending, &until_ms);
         if (!err && (pending || until_ms > now_ms)) {
-            pass_over(db, &result, pending ? now_ms + LOOK_AGAIN_MS : until_ms);
+            pass_over(db, &result, pending ? now_ms + HL_PURGE_LOOK_AGAIN_MS : until_ms);
         } else if (!err) {
-            err = drop_run(db, &result);
+            err = hl_result_drop(db, &result);
             db->now.purged_runs++;
         }
         if (err)
@@ -286,7 +254,7 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
 {
     if (!db->now.wants_sweep)
         return HL_OK;
-    if (is_pause(db->now.sweep_ms, LOOK_AGAIN_MS, now_ms)) {
+    if (hl_purge_is_pause(db->now.sweep_ms, HL_PURGE_LOOK_AGAIN_MS, now_ms)) {
         *due_ms = *due_ms < db->now.sweep_ms ? *due_ms : db->now.sweep_ms;
         return HL_OK;
     }
@@ -298,7 +266,7 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
         if (err) {
             db->now.swept_app = 0;
             db->now.wants_sweep = false;
-            db->now.sweep_ms = now_ms + LOOK_AGAIN_MS;
+            db->now.sweep_ms = now_ms + HL_PURGE_LOOK_AGAIN_MS;
             return err == HL_ERR_NOT_FOUND ? HL_OK : err;
         }
         db->now.swept_app = hl_sql_int(&row);
@@ -319,8 +287,6 @@ static enum hl_err sweep_apps(struct hl_database *db, int64_t now_ms, unsigned m
 
 /* ---- kept streams of synchronous calls: contract 14 ---- */
 
-static enum hl_err strip(struct hl_database *db, const struct result *result);
-
 static bool are_streams_over(const struct hl_database *db)
 {
     return db->now.stream_bytes + hl_driver_live_streams(&db->base) > db->max_stream_bytes;
@@ -331,8 +297,8 @@ static enum hl_err purge_streams(
     struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     for (unsigned i = 0; i < max; i++) {
-        struct result result;
-        enum hl_err err = next_result(db, HL_SQL_RESULT_OLDEST_STREAM, 0, &result);
+        struct hl_result result;
+        enum hl_err err = hl_result_next(db, HL_SQL_RESULT_OLDEST_STREAM, 0, &result);
         if (err)
             return err == HL_ERR_NOT_FOUND ? HL_OK : err;
         int64_t over_ms = result.finished_ms + db->stream_retention_ms;
@@ -340,7 +306,7 @@ static enum hl_err purge_streams(
             *due_ms = *due_ms < over_ms ? *due_ms : over_ms;
             return HL_OK;
         }
-        err = strip(db, &result);
+        err = hl_result_strip(db, &result);
         if (err)
             return err;
     }
@@ -384,170 +350,4 @@ enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int
     if (!err && *due_ms > now_ms)
         err = sweep_apps(db, now_ms, max, due_ms);
     return hl_database_end(db, err);
-}
-
-/* --- at the size limit ---------------------------------------------------------------------- */
-
-static enum hl_err strip(struct hl_database *db, const struct result *result)
-{
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_STRIP);
-    hl_sql_bind_int(args, HL_SQL_P_NUMBER, result->number);
-    enum hl_err err = hl_database_run(db, HL_SQL_RESULT_STRIP);
-    if (!err && result->where == HL_BODY_FILE)
-        hl_database_doom_file(db, &result->file, result->size);
-    forget_body(db, result);
-    return err;
-}
-
-/* A small one among many frees no page: it goes with its run. */
-static bool has_body(const struct result *result)
-{
-    return result->where == HL_BODY_FILE ||
-           (result->where == HL_BODY_INLINE && result->size > SMALL_BODY);
-}
-
-/* The youngest eighth keeps its bodies while there are runs to give and it is not long bodies that
- * fill the store: when nearly all that is kept has no body any more, records are what fills it, and each
- * new answer would be gone before its caller has read it. */
-static bool is_spared(struct hl_database *db, int64_t number)
-{
-    int64_t oldest = db->now.shed[HL_SHED_RUNS].result, newest = db->next_number;
-    return number > newest - (newest - oldest) / 8 && !hl_upkeep_is_mostly_long(db);
-}
-
-/* `*pending`: it may go when its delivery has ended. */
-static enum hl_err may_go(struct hl_database *db, enum hl_shed what, const struct result *result,
-    bool *may, bool *pending)
-{
-    bool is_dead = false;
-    if (what == HL_SHED_REQUESTS) {
-        *may = result->has_request;
-        return HL_OK;
-    }
-    *may = what != HL_SHED_BODIES || has_body(result);
-    if (!*may)
-        return HL_OK;
-    enum hl_err err = has_delivery(db, &result->run_id, HL_DELIVERY_PENDING, pending);
-    if (!err && what == HL_SHED_RUNS)
-        err = has_delivery(db, &result->run_id, HL_DELIVERY_DEAD, &is_dead);
-    *may = !*pending && !is_dead;
-    return err;
-}
-
-static enum hl_err give_up(struct hl_database *db, enum hl_shed what, const struct result *result)
-{
-    if (what == HL_SHED_REQUESTS)
-        return drop_request(db, result);
-    if (what == HL_SHED_BODIES) {
-        db->now.shed_bodies++;
-        return strip(db, result);
-    }
-    db->now.shed_runs++;
-    return drop_run(db, result);
-}
-
-/* Looks at the next result; `*left` is what the step may still cost. */
-static enum hl_err shed_next(struct hl_database *db, enum hl_shed what, int *left)
-{
-    struct result result;
-    struct hl_shed_walk *walk = &db->now.shed[what];
-    bool may = false, pending = false;
-    enum hl_err err = next_result(db, HL_SQL_RESULT_AFTER, walk->result, &result);
-    if (!err && what == HL_SHED_BODIES && is_spared(db, result.number))
-        err = HL_ERR_NOT_FOUND;
-    if (!err)
-        err = may_go(db, what, &result, &may, &pending);
-    if (err)
-        return err;
-    walk->result = result.number;
-    walk->looks++;
-    if (pending && walk->again == 0)
-        walk->again = result.number;
-    if (!may)
-        return HL_OK;
-    bool is_file =
-        what == HL_SHED_REQUESTS ? result.has_request_file : result.where == HL_BODY_FILE;
-    *left -= is_file ? FILE_COST : 1;
-    return give_up(db, what, &result);
-}
-
-/* The longer the last turn took, the later is the next: looking takes a tenth of the time at most. */
-static int64_t pause_before_turn(const struct hl_shed_walk *walk)
-{
-    int64_t ms = LEAST_PAUSE_MS + walk->looks / LOOKS_A_MS;
-    return ms < LOOK_AGAIN_MS ? ms : LOOK_AGAIN_MS;
-}
-
-/* A walk only goes forward, so that a store with nothing left to give is not looked through again
- * and again; those that were passed over because of a pending delivery have another turn soon
- * after one has ended, those that ended behind its back as soon as it has come to the end. */
-static enum hl_err shed(struct hl_database *db, enum hl_shed what, unsigned max)
-{
-    struct hl_shed_walk *walk = &db->now.shed[what];
-    enum hl_err err = HL_OK;
-    int most = (int)max * FILE_COST, left = most;
-    bool is_over = true;
-    for (unsigned i = 0; i < SHED_LOOKS && left > 0 && is_over && !err; i++) {
-        int before = left;
-        err = shed_next(db, what, &left);
-        if (left < before)
-            is_over = hl_upkeep_is_over(db);
-    }
-    if (err == HL_ERR_NOT_FOUND && left < most)
-        return HL_OK;
-    int64_t now_ms = hl_clock_wall_ms();
-    if (err == HL_ERR_NOT_FOUND && walk->again > 0 &&
-        !is_pause(walk->again_ms, LOOK_AGAIN_MS, now_ms)) {
-        walk->result = walk->again - 1;
-        walk->again = 0;
-        walk->again_ms = now_ms + LOOK_AGAIN_MS;
-        walk->soon_ms = now_ms + pause_before_turn(walk);
-        walk->looks = 0;
-        err = HL_OK;
-    }
-    return err;
-}
-
-void hl_purge_note_delivery_end(struct hl_database *db)
-{
-    for (int what = HL_SHED_BODIES; what < HL_SHED_WALKS; what++) {
-        struct hl_shed_walk *walk = &db->now.shed[what];
-        if (walk->again_ms > walk->soon_ms)
-            walk->again_ms = walk->soon_ms;
-    }
-}
-
-/* The keys of runs that are gone go after them: kept for their day they would fill what the runs have
- * given up, until nothing else is left to give. */
-static enum hl_err shed_keys(struct hl_database *db)
-{
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_IDEM_SHED);
-    hl_sql_bind_int(args, HL_SQL_P_MAX, SHED_KEYS);
-    enum hl_err err = hl_database_run(db, HL_SQL_IDEM_SHED);
-    return err || sqlite3_changes(db->db) > 0 ? err : HL_ERR_NOT_FOUND;
-}
-
-enum hl_err hl_purge_shed(struct hl_driver *d, unsigned max)
-{
-    struct hl_database *db = hl_database_of(d);
-    enum hl_err err = shed(db, HL_SHED_REQUESTS, max);
-    if (err == HL_ERR_NOT_FOUND)
-        err = shed(db, HL_SHED_BODIES, max);
-    if (err == HL_ERR_NOT_FOUND)
-        err = shed_keys(db);
-    for (int what = HL_SHED_RUNS; what < HL_SHED_WALKS && err == HL_ERR_NOT_FOUND; what++)
-        err = shed(db, (enum hl_shed)what, max);
-    return hl_database_end(db, err);
-}
-
-void hl_purge_note_late(struct hl_database *db, int64_t number, bool keeps_request)
-{
-    for (int what = keeps_request ? 0 : HL_SHED_BODIES; what < HL_SHED_WALKS; what++) {
-        struct hl_shed_walk *walk = &db->now.shed[what];
-        if (number > walk->result)
-            continue;
-        if (walk->again == 0 || walk->again > number)
-            walk->again = number;
-        walk->again_ms = 0;
-    }
 }

@@ -92,7 +92,7 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     hl_database_keep_file(db, &outcome->body);
     hl_purge_note_result(db, &outcome->body, db->run_ends[db->n_run_ends - 1].is_stream);
     bool keeps = db->run_ends[db->n_run_ends - 1].keeps_request;
-    hl_purge_note_late(db, run->number, keeps);
+    hl_shed_note_late(db, run->number, keeps);
     if (run->has_file && !keeps)
         hl_database_doom_file(db, &run->file, run->file_size);
     return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
