@@ -186,22 +186,11 @@ bool hl_call_has_room(struct hl_call *call)
     return has_room;
 }
 
-bool hl_call_wait(struct hl_call *call)
+void hl_call_wait(struct hl_call *call)
 {
     pthread_mutex_lock(&call->lock);
-    while (!call->is_woken && !hl_call_is_gone(call))
+    while (!hl_call_is_gone(call))
         pthread_cond_wait(&call->changed, &call->lock);
-    bool is_gone = !call->is_woken;
-    call->is_woken = false;
-    pthread_mutex_unlock(&call->lock);
-    return is_gone;
-}
-
-void hl_call_wake(struct hl_call *call)
-{
-    pthread_mutex_lock(&call->lock);
-    call->is_woken = true;
-    pthread_cond_broadcast(&call->changed);
     pthread_mutex_unlock(&call->lock);
 }
 

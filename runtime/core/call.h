@@ -70,11 +70,8 @@ bool hl_call_wants_events(const struct hl_call *call);
 
 /* The caller closed its connection, or takes nothing any more. Any thread; cheap. */
 bool hl_call_is_gone(const struct hl_call *call);
-/* Waits until the caller has gone (true) or hl_call_wake was called (false; at once if that was
- * before). For hosts that run the function elsewhere than on the thread that took the call. */
-bool hl_call_wait(struct hl_call *call);
-/* Ends one hl_call_wait. Any thread. */
-void hl_call_wake(struct hl_call *call);
+/* Waits until the caller has gone: for functions that have nothing else to wait for. */
+void hl_call_wait(struct hl_call *call);
 
 /* What is emitted next will not wait for the caller. */
 bool hl_call_has_room(struct hl_call *call);

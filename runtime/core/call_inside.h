@@ -62,7 +62,6 @@ struct hl_call {
     pthread_cond_t changed;
     size_t unsent;  /* bytes of pieces that the socket has not taken; under the lock */
     bool has_begun; /* a piece was sent: the answer has a head; under the lock */
-    bool is_woken;  /* under the lock */
     struct hl_progress *progress; /* NULL: the function has told nothing; under the lock */
     atomic_bool is_gone;          /* set under the lock, read anywhere */
 

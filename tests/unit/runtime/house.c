@@ -102,7 +102,8 @@ static void run_fail(struct hl_call *call)
 static void run_await(struct hl_call *call)
 {
     atomic_fetch_add(&house.running, 1);
-    atomic_fetch_add(&house.gone, hl_call_wait(call));
+    hl_call_wait(call);
+    atomic_fetch_add(&house.gone, 1);
 }
 
 static void run_tell(struct hl_call *call)
