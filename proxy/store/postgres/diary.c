@@ -143,20 +143,24 @@ static void forget_begun(struct hl_pg_recall *r, const struct hl_id *run_id, uin
     free(b);
 }
 
+/* The rest of an entry of one of the lists, of which there are `*n`. */
+static void forget(struct hl_pg_recall *r, struct hl_list *node, size_t *n, uint64_t line)
+{
+    hl_list_remove(node);
+    --*n;
+    drop_line(r, line);
+}
+
 static void forget_past(struct hl_pg_recall *r, struct hl_pg_begun *b)
 {
-    hl_list_remove(&b->node);
-    r->n_past--;
-    drop_line(r, b->line);
+    forget(r, &b->node, &r->n_past, b->line);
     free(b);
 }
 
 static void forget_run(struct hl_pg_recall *r, struct hl_pg_ended *e)
 {
-    hl_list_remove(&e->node);
-    r->n_runs--;
+    forget(r, &e->node, &r->n_runs, e->line);
     r->bytes -= size_of(&e->finish);
-    drop_line(r, e->line);
     hl_body_fini(&e->finish.outcome.body);
     hl_buf_fini(&e->finish.log);
     free(e);
@@ -164,17 +168,13 @@ static void forget_run(struct hl_pg_recall *r, struct hl_pg_ended *e)
 
 static void forget_delivery(struct hl_pg_recall *r, struct hl_pg_settled *d)
 {
-    hl_list_remove(&d->node);
-    r->n_deliveries--;
-    drop_line(r, d->line);
+    forget(r, &d->node, &r->n_deliveries, d->line);
     free(d);
 }
 
 static void forget_word(struct hl_pg_recall *r, struct hl_pg_word *w)
 {
-    hl_list_remove(&w->node);
-    r->n_words--;
-    drop_line(r, w->line);
+    forget(r, &w->node, &r->n_words, w->line);
     free(w);
 }
 
