@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "run/recent_run.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 
 /* ---- runs ---- */
 

@@ -9,7 +9,7 @@
 
 #include "body/desk_tap.h"
 #include "http/edit.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/question.h"
 
 #define LATE_ASKS 3 /* for an id, after which nothing like it is taken to be there */

@@ -12,7 +12,7 @@
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/claim.h"
 #include "store/store.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/turn.h"
 #include "store/lanes.h"
-#include "store/quota_blocked.h"
+#include "store/quota.h"
 #include "store/watch.h"
 
 struct hl_accept; /* accept.h */

@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "base/run_terms.h"
 #include "base/str.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/op.h"
 #include "store/record.h"
 

@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "base/compiler.h"
 
+struct hl_id;
+
 struct hl_data_dir {
     char *path; /* absolute */
     int lock_fd;
@@ -56,5 +58,18 @@ void hl_data_dir_use_reserve_if_short(struct hl_data_dir *dir);
 
 /* True if a file system of this statfs magic is refused; `*name` is what it is called. */
 bool hl_data_dir_is_refused(uint64_t magic, const char **name);
+
+/* --- the mark of an import ---------------------------------------------------------------- */
+
+/* That its store was imported elsewhere: the file `moved`. Its queued runs would run a second time if it were opened
+ * again. All three block. */
+
+/* Which move it was. NOT_FOUND: there is no mark; INVALID: it says something else. */
+HL_MUST_CHECK enum hl_err hl_imported_mark_read(const char *data_dir, struct hl_id *id);
+/* `where` to, in words. Durable. */
+HL_MUST_CHECK enum hl_err hl_imported_mark_write(
+    const char *data_dir, const struct hl_id *id, const char *where);
+/* DENIED, with one line in `why`, where there is a mark of any kind. */
+HL_MUST_CHECK enum hl_err hl_imported_mark_check(const char *data_dir, char *why, size_t why_len);
 
 #endif

@@ -1,9 +1,15 @@
-/* destination.h - what may be shown of a webhook's URL. */
+/* destination.h - a webhook's destination: what may be shown of its URL, and its summary, built from its attempts one by
+ * one. */
 #ifndef HL_STORE_DESTINATION_H
 #define HL_STORE_DESTINATION_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/str.h"
 
+struct hl_attempt_row;
+struct hl_destination_row;
 struct hl_id;
 struct hl_sealer;
 
@@ -16,5 +22,23 @@ size_t hl_destination_write(char *out, struct hl_str url);
 /* The same of the sealed URL of the run `row`. Empty also when it cannot be opened. */
 struct hl_str hl_destination_unseal(struct hl_sealer *sealer, const char *place,
     const struct hl_id *row, struct hl_str sealed, char *out);
+
+/* --- its summary --------------------------------------------------------------------------------- */
+
+#define HL_TALLY_DURATIONS 4096 /* those of more attempts are left out of the p95 */
+
+struct hl_destination_tally {
+    int64_t since_ms; /* what ended before counts for the last attempt and error alone */
+    int64_t failed_ms;
+    size_t n;
+    int64_t durations_us[HL_TALLY_DURATIONS];
+};
+
+/* `row`'s figures of attempts are begun. */
+void hl_destination_tally_begin(struct hl_destination_tally *t, struct hl_destination_row *row);
+/* In any order; one that has not ended is passed over. */
+void hl_destination_tally_add(struct hl_destination_tally *t, struct hl_destination_row *row,
+    const struct hl_attempt_row *attempt);
+void hl_destination_tally_end(struct hl_destination_tally *t, struct hl_destination_row *row);
 
 #endif

@@ -8,12 +8,10 @@
 #include "loop/thread.h"
 #include "store/backlog.h"
 #include "store/batch.h"
-#include "store/clock_guard.h"
+#include "store/clock.h"
 #include "store/gauges.h"
-#include "store/held_request.h"
+#include "store/outage.h"
 #include "store/intake.h"
-#include "store/reopening.h"
-#include "store/steady_clock.h"
 
 struct hl_driver;
 struct hl_store_msg;

@@ -9,7 +9,7 @@
 #include "base/metric.h"
 #include "base/priority.h"
 #include "store/backlog.h"
-#include "store/clock_guard.h"
+#include "store/clock.h"
 #include "store/driver.h"
 #include "store/engine.h"
 

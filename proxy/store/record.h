@@ -192,7 +192,7 @@ struct hl_run_row {
      * empty: none, or not known; and `identity`: who made it; empty: nobody was asked, or not known */
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica, identity;
-    struct hl_str attempt_log; /* attempt_log.h; in `strings`, too */
+    struct hl_str attempt_log; /* attempt.h; in `strings`, too */
     struct hl_id rerun_of;     /* nil: none */
     int64_t next_attempt_ms;   /* by the steady clock; 0: it waits for none */
     char *strings;             /* owned, malloc */

@@ -4,7 +4,7 @@
  * something waits for it; what else is pending is due at once, as after a start. */
 #include <stdlib.h>
 
-#include "store/attempt_report.h"
+#include "store/attempt.h"
 #include "store/driver.h"
 #include "store/import/import.h"
 #include "store/import/passage.h"

@@ -10,7 +10,6 @@
 #include "store/data_dir.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
-#include "store/imported_mark.h"
 #include "store/key.h"
 #include "store/postgres/check.h"
 #include "store/postgres/meta.h"

@@ -21,7 +21,7 @@ struct hl_imported {
 };
 
 /* Of the config: what a replica on that database has; HOOKLINE_DATA_DIR does not matter. Nobody else may
- * have the directory open; it stays as it is, but for a mark (imported_mark.h). On failure `why` has one line.
+ * have the directory open; it stays as it is, but for a mark (data_dir.h). On failure `why` has one line.
  * Blocks. */
 HL_MUST_CHECK enum hl_err hl_import(const struct hl_config *config, const char *data_dir,
     struct hl_imported *done, char *why, size_t why_len);

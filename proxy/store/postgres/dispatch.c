@@ -22,7 +22,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
-#include "store/quota_blocked.h"
+#include "store/quota.h"
 
 #define POLL_MAX_MS 2000
 #define PEEK_MAX    1000

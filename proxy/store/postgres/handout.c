@@ -8,7 +8,7 @@
 #include "base/metric.h"
 #include "loop/mailbox.h"
 #include "store/backend.h"
-#include "store/quota_blocked.h"
+#include "store/quota.h"
 #include "store/claim.h"
 #include "store/credit.h"
 #include "store/gauges.h"

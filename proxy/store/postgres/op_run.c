@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "store/accept.h"
-#include "store/attempt_log.h"
-#include "store/quota_blocked.h"
+#include "store/attempt.h"
+#include "store/quota.h"
 #include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/claim.h"
 #include "store/message.h"
 #include "store/postgres/run_map.h"

@@ -7,9 +7,8 @@
 
 #include "base/id.h"
 #include "base/str.h"
-#include "store/attempt_report.h"
+#include "store/attempt.h"
 #include "store/destination.h"
-#include "store/destination_tally.h"
 #include "store/key.h"
 #include "store/question.h"
 #include "store/sqlite/merge.h"

@@ -2,7 +2,7 @@
  * (overview.h). */
 #include <stdlib.h>
 
-#include "store/destination_tally.h"
+#include "store/destination.h"
 #include "store/overview.h"
 #include "store/question.h"
 #include "store/sqlite/reading.h"

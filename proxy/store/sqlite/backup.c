@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
-#include "store/imported_mark.h"
 #include "store/path.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/statement.h"

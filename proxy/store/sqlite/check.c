@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "config/config.h"
 #include "store/data_dir.h"
-#include "store/imported_mark.h"
 #include "store/key.h"
 #include "store/path.h"
 #include "store/sqlite/backup.h"

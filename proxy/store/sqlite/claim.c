@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/message.h"

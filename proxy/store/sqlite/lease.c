@@ -5,7 +5,7 @@
 
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "store/attempt_report.h"
+#include "store/attempt.h"
 #include "store/backlog.h"
 #include "store/driver.h"
 #include "store/message.h"

@@ -19,7 +19,7 @@
 #include "http/body_check.h"
 #include "http/sse.h"
 #include "store/body_file.h"
-#include "store/clock_guard.h"
+#include "store/clock.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
 #include "store/path.h"

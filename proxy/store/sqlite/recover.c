@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"

@@ -2,7 +2,7 @@
  * Not here: what becomes of it when that is due (due.c). */
 #include "store/sqlite/retry.h"
 
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"

@@ -13,7 +13,6 @@
 #include "config/config.h"
 #include "store/data_dir.h"
 #include "store/driver.h"
-#include "store/imported_mark.h"
 #include "store/key.h"
 #include "store/message.h"
 #include "store/path.h"

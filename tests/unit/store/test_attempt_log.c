@@ -1,5 +1,5 @@
 /* test_attempt_log.c - how earlier attempts ended, as a line of text. */
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 
 #include <criterion/criterion.h>
 

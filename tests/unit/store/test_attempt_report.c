@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "store/attempt_report.h"
+#include "store/attempt.h"
 
 static struct hl_attempt_report full(void)
 {

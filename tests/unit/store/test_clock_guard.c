@@ -1,7 +1,7 @@
 /* test_clock_guard.c - when a wall clock is believed. */
 #include <criterion/criterion.h>
 
-#include "store/clock_guard.h"
+#include "store/clock.h"
 
 #define T       INT64_C(1795248000000)
 #define HOUR_MS (3600 * 1000ll)

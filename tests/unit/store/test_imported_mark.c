@@ -1,6 +1,6 @@
 /* test_imported_mark.c - the mark in a directory whose store was taken elsewhere. */
 #include "base/id.h"
-#include "store/imported_mark.h"
+#include "store/data_dir.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

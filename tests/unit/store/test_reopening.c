@@ -2,7 +2,7 @@
  * its process is given up. */
 #include <criterion/criterion.h>
 
-#include "store/reopening.h"
+#include "store/outage.h"
 
 #define BEGIN 5000000000u
 

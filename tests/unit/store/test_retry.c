@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "fixture.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/claim.h"
 #include "store/gauges.h"
 #include "store/lease.h"

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "store/driver.h"
-#include "store/steady_clock.h"
+#include "store/clock.h"
 
 #define HOUR_MS (3600 * 1000ll)
 #define DAY_MS  (24 * HOUR_MS)

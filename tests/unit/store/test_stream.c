@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/metric.h"
 #include "fixture.h"
-#include "store/attempt_log.h"
+#include "store/attempt.h"
 #include "store/body_file.h"
 #include "store/claim.h"
 #include "store/gauges.h"

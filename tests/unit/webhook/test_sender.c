@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "receiver.h"
-#include "store/attempt_report.h"
+#include "store/attempt.h"
 #include "store/body_file.h"
 #include "store/question.h"
 #include "webhook/health.h"

@@ -1,9 +1,12 @@
-/* attempt_log.h - how all attempts of a run but the last one ended: a line of text that grows by
- * one entry per attempt, as the stores keep it. */
-#ifndef HL_STORE_ATTEMPT_LOG_H
-#define HL_STORE_ATTEMPT_LOG_H
+/* attempt.h - attempts at rest: the log of a run, a line of text that says how all its attempts but the last one ended and
+ * grows by one entry per attempt; and what is known of a delivery's attempt beside its outcome, as one value. Pure. */
+#ifndef HL_STORE_ATTEMPT_H
+#define HL_STORE_ATTEMPT_H
 
+#include "base/str.h"
 #include "store/record.h"
+
+/* --- a run's log --------------------------------------------------------------------------------- */
 
 struct hl_attempt_entry {
     uint32_t attempt;
@@ -29,5 +32,15 @@ HL_MUST_CHECK bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_e
 uint64_t hl_attempt_log_events(struct hl_str log);
 /* When the first attempt began, by the steady clock; `otherwise`: there was none before. */
 int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise);
+
+/* --- a report of a delivery's attempt ------------------------------------------------------------ */
+
+#define HL_REPORT_PACKED_MAX                                                                       \
+    (16 + HL_REPORT_ADDRESS_MAX + 1 + HL_REPORT_TYPE_MAX + 1 + HL_REPORT_BODY_MAX)
+
+/* To `out`, which has room for HL_REPORT_PACKED_MAX bytes. NULL is empty. */
+struct hl_str hl_attempt_report_pack(const struct hl_attempt_report *report, char *out);
+/* NULL: it is empty, it is none, or there is no memory; what is lost is only for people to read. */
+struct hl_attempt_report *hl_attempt_report_unpack(struct hl_str packed);
 
 #endif

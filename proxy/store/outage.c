@@ -1,7 +1,35 @@
-/* held_request.c - requests that wait for space on the volume, or for a store that has failed. */
-#include "store/held_request.h"
+/* outage.c - see outage.h. */
+#include "store/outage.h"
 
 #include "store/message.h"
+
+/* --- a disk that has failed ---------------------------------------------------------------------- */
+
+void hl_reopening_fail(struct hl_reopening *r, uint64_t now_us)
+{
+    bool is_first = r->since_us == 0;
+    if (is_first)
+        r->since_us = now_us;
+    if (is_first && (r->worked_us == 0 || now_us - r->worked_us >= HL_REOPENING_CALM_US))
+        r->pause_us = HL_REOPENING_MIN_US;
+    r->next_us = now_us + r->pause_us;
+    r->pause_us *= 2;
+    if (r->pause_us > HL_REOPENING_MAX_US)
+        r->pause_us = HL_REOPENING_MAX_US;
+}
+
+void hl_reopening_succeed(struct hl_reopening *r, uint64_t now_us)
+{
+    r->since_us = 0;
+    r->worked_us = now_us;
+}
+
+bool hl_reopening_is_hopeless(const struct hl_reopening *r, uint64_t now_us)
+{
+    return r->since_us > 0 && now_us - r->since_us >= HL_REOPENING_HOPELESS_US;
+}
+
+/* --- requests that wait -------------------------------------------------------------------------- */
 
 void hl_held_requests_init(struct hl_held_requests *h)
 {
