@@ -56,10 +56,8 @@ static enum hl_err release_run(
         .reason = HL_REASON_INTERRUPTED,
         .finished_ms = hl_clock_wall_ms(),
         .encoding = HL_ENCODING_NONE};
-    if (run->is_cancel_wished) {
-        outcome.state = HL_RUN_CANCELLED;
-        outcome.reason = HL_REASON_NONE;
-    }
+    if (run->is_cancel_wished)
+        hl_outcome_cancel(&outcome);
     hl_left_stream_take(db, run_id, run->attempt > 0 ? run->attempt : 1, &outcome);
     enum hl_err err = hl_run_end_add_at_once(db, run_id, run, &outcome);
     hl_body_fini(&outcome.body);
