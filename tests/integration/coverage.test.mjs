@@ -35,6 +35,16 @@ test('the tables of the contract and the REST interface name tests that exist', 
     }
 });
 
+test('the security page names tests that exist', async () => {
+    const page = await read('../../deploy/security.md');
+    const rows = [...page.matchAll(/^\| [^|]+ \| ([\w-]+) \| `(.*)` \|$/gm)];
+    assert.ok(rows.length > 15, `${rows.length} rows`);
+    for (const [, file, name] of rows) {
+        const names = namesIn(await read(`${file}.test.mjs`));
+        assert.ok(names.some((pattern) => pattern.test(name)), `no test "${name}" in ${file}.test.mjs`);
+    }
+});
+
 test('each test file begins with one sentence of what it is about', async () => {
     const files = (await readdir(new URL('.', import.meta.url))).filter((name) =>
         name.endsWith('.test.mjs'),
