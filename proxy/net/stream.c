@@ -61,6 +61,8 @@ static void init_fields(struct hl_stream *s, struct hl_reader *reader,
 {
     s->reader = reader;
     s->on_event = on_event;
+    s->layer = NULL;
+    s->layered = NULL;
     s->read_size = HL_READ_SIZE;
     s->reads = 0;
     s->turn = 0;
@@ -159,6 +161,12 @@ static ssize_t end_of(const struct hl_stream *s)
     return was_reset(s) ? UV_ECONNRESET : UV_EOF;
 }
 
+static void stop_reading(struct hl_stream *s)
+{
+    s->is_reading = false;
+    uv_read_stop(&s->uv);
+}
+
 static void on_read(uv_stream_t *uv, ssize_t n, const uv_buf_t *buf)
 {
     struct hl_stream *s = HL_CONTAINER_OF(uv, struct hl_stream, uv);
@@ -168,11 +176,11 @@ static void on_read(uv_stream_t *uv, ssize_t n, const uv_buf_t *buf)
         struct hl_stream_event event = {.kind = HL_STREAM_DATA, .p = buf->base, .n = (size_t)n};
         s->on_event(s, &event);
     } else if (n == UV_EOF) {
-        hl_stream_pause(s);
+        stop_reading(s);
         raise_event(s, HL_STREAM_EOF, 0);
     } else if (n < 0 && n != UV_ENOBUFS) {
         s->has_failed = true;
-        hl_stream_pause(s);
+        stop_reading(s);
         raise_event(s, HL_STREAM_FAILED, (int)n);
     }
 }
@@ -182,7 +190,10 @@ void hl_stream_resume(struct hl_stream *s)
     if (s->is_reading || s->is_closing)
         return;
     s->is_reading = true;
-    uv_read_start(&s->uv, on_alloc, on_read);
+    if (s->layer)
+        s->layer->set_reading(s, true);
+    else
+        uv_read_start(&s->uv, on_alloc, on_read);
 }
 
 void hl_stream_pause(struct hl_stream *s)
@@ -190,7 +201,20 @@ void hl_stream_pause(struct hl_stream *s)
     if (!s->is_reading)
         return;
     s->is_reading = false;
-    uv_read_stop(&s->uv);
+    if (s->layer)
+        s->layer->set_reading(s, false);
+    else
+        uv_read_stop(&s->uv);
+}
+
+void hl_socket_set_reading(struct hl_stream *s, bool is_on)
+{
+    if (s->is_closing)
+        return;
+    if (is_on)
+        uv_read_start(&s->uv, on_alloc, on_read); /* harmless when it is on */
+    else
+        uv_read_stop(&s->uv);
 }
 
 static void on_written(uv_write_t *request, int status)
@@ -209,7 +233,7 @@ static void on_written(uv_write_t *request, int status)
         raise_event(s, HL_STREAM_WRITE_FAILED, status);
     } else if (s->writes == 0) {
         if (s->shuts_when_drained)
-            hl_stream_shutdown(s);
+            hl_socket_shutdown(s);
         raise_event(s, HL_STREAM_DRAINED, 0);
     }
 }
@@ -236,6 +260,11 @@ static enum hl_err queue_rest(struct hl_stream *s, struct hl_str first, struct h
 }
 
 enum hl_err hl_stream_write2(struct hl_stream *s, struct hl_str first, struct hl_str second)
+{
+    return s->layer ? s->layer->write2(s, first, second) : hl_socket_write2(s, first, second);
+}
+
+enum hl_err hl_socket_write2(struct hl_stream *s, struct hl_str first, struct hl_str second)
 {
     if (s->is_closing || s->has_failed || s->is_shut)
         return HL_ERR_IO;
@@ -314,6 +343,14 @@ static void on_shutdown(uv_shutdown_t *request, int status)
 
 void hl_stream_shutdown(struct hl_stream *s)
 {
+    if (s->layer)
+        s->layer->shutdown(s);
+    else
+        hl_socket_shutdown(s);
+}
+
+void hl_socket_shutdown(struct hl_stream *s)
+{
     if (s->is_closing || s->has_failed || s->is_shut)
         return;
     if (s->writes > 0) {
@@ -336,13 +373,20 @@ static void on_close(uv_handle_t *handle)
     raise_event(s, HL_STREAM_CLOSED, 0);
 }
 
+static void close_socket(struct hl_stream *s)
+{
+    s->is_closing = true;
+    s->is_reading = false;
+    uv_close(&s->handle, on_close);
+}
+
 void hl_stream_close(struct hl_stream *s)
 {
     if (s->is_closing)
         return;
-    s->is_closing = true;
-    s->is_reading = false;
-    uv_close(&s->handle, on_close);
+    if (s->layer)
+        s->layer->end(s);
+    close_socket(s);
 }
 
 void hl_stream_close_reset(struct hl_stream *s)
@@ -354,7 +398,7 @@ void hl_stream_close_reset(struct hl_stream *s)
         s->is_reading = false;
         return;
     }
-    hl_stream_close(s);
+    close_socket(s);
 }
 
 /* ---- a stream that is blocked: the kernel is asked only when a deadline is set or has passed; what becomes of a

@@ -15,8 +15,9 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/str.h"
 
-struct hl_str;
+struct hl_stream;
 struct hl_timer;
 struct hl_wheel;
 struct sockaddr;
@@ -55,6 +56,16 @@ struct hl_stream_event {
     size_t n;
 };
 
+/* What may stand between a socket and the stream's owner, such as TLS: it takes the place of `on_event`,
+ * and is asked instead of the socket. Of the functions below, those that begin with hl_stream_ are for the
+ * owner, and those with hl_socket_ for the layer. */
+struct hl_stream_layer {
+    enum hl_err (*write2)(struct hl_stream *s, struct hl_str first, struct hl_str second);
+    void (*set_reading)(struct hl_stream *s, bool is_on); /* `is_reading` has changed */
+    void (*shutdown)(struct hl_stream *s);
+    void (*end)(struct hl_stream *s); /* it is about to be closed, not by a reset */
+};
+
 struct hl_stream {
     union {
         uv_handle_t handle;
@@ -64,10 +75,13 @@ struct hl_stream {
     };
     struct hl_reader *reader;
     void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event);
+    const struct hl_stream_layer *layer; /* NULL: there is none, and no `layered` */
+    void *layered;                       /* the layer's own */
     uint32_t read_size;
     uint32_t reads; /* in loop turn `turn` */
     uint64_t turn;
-    bool is_reading, is_closing, has_failed, is_shut;
+    bool is_reading; /* the owner wants to */
+    bool is_closing, has_failed, is_shut;
     bool shuts_when_drained;
     int write_error; /* libuv code of the write that failed: it is not told again behind what is read */
     uint32_t writes;  /* write requests not finished */
@@ -124,6 +138,13 @@ void hl_stream_shutdown(struct hl_stream *s);
  * `_reset` sends RST. */
 void hl_stream_close(struct hl_stream *s);
 void hl_stream_close_reset(struct hl_stream *s);
+
+/* ---- the socket below a layer ---- */
+
+void hl_socket_set_reading(struct hl_stream *s, bool is_on);
+HL_MUST_CHECK enum hl_err hl_socket_write2(
+    struct hl_stream *s, struct hl_str first, struct hl_str second);
+void hl_socket_shutdown(struct hl_stream *s);
 
 /* ---- a stream that is blocked ---- */
 
