@@ -18,7 +18,7 @@ RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OF
 FROM debian:bookworm-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libuv1 libcurl4 libc-ares2 libpsl5 libmbedcrypto7 libsqlite3-0 libpq5 libjansson4 ca-certificates \
+        libuv1 libcurl4 libc-ares2 libpsl5 libmbedcrypto7 libmbedtls14 libmbedx509-1 libsqlite3-0 libpq5 libjansson4 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 hookline \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/hookline --shell /usr/sbin/nologin hookline \

@@ -15,9 +15,11 @@
 #include "api/rest_call.h"
 #include "app/visits.h"
 #include "auth/auth.h"
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/log_sink.h"
+#include "base/random.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "config/config.h"
@@ -30,6 +32,7 @@
 #include "net/listener.h"
 #include "store/gauges.h"
 #include "store/store.h"
+#include "tls/tls.h"
 #include "webhook/sender.h"
 #include "worker/worker.h"
 
@@ -146,6 +149,18 @@ static bool prepare_app(struct hl_control *ctl, char *why, size_t why_len)
     return hl_supervisor_init(&ctl->supervisor, &parts, why, why_len) && follow_output(ctl);
 }
 
+static bool prepare_tls(struct hl_control *ctl, char *why, size_t why_len)
+{
+    struct hl_service *s = &ctl->service;
+    uint8_t pass[HL_INNER_PASS_DIGITS / 2];
+    hl_random_fill(pass, sizeof(pass));
+    hl_hex_write(s->inner_pass, pass, sizeof(pass));
+    if (ctl->config->tls_cert_file.n == 0)
+        return true;
+    struct hl_tls_files files = hl_service_tls_files(ctl->config);
+    return hl_tls_open(&s->tls, &files, why, why_len) == HL_OK;
+}
+
 static void forget_visits(struct hl_service *s, uint32_t workers)
 {
     for (uint32_t i = 0; s->visits && i < workers; i++)
@@ -177,7 +192,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
             strerror(err));
         return false;
     }
-    if (!prepare_app(ctl, why, why_len))
+    if (!prepare_tls(ctl, why, why_len) || !prepare_app(ctl, why, why_len))
         return false;
     hl_journals_init(&ctl->journals, config->max_followers);
     ctl->service.journals = &ctl->journals;
@@ -238,6 +253,7 @@ static void stop_all(struct hl_control *ctl)
     struct hl_service *s = &ctl->service;
     for (uint32_t i = 0; i < ctl->started; i++)
         hl_worker_join(s->workers[i]);
+    hl_tls_stop(s->tls);
     hl_auth_stop(s->auth);
     if (ctl->sender && ctl->state != HL_CONTROL_ENDING) /* no worker was started */
         hl_sender_stop(ctl->sender, 0, NULL, NULL);
@@ -257,6 +273,7 @@ static void stop_all(struct hl_control *ctl)
         hl_reader_fini(&ctl->reader);
     }
     hl_auth_free(s->auth); /* after everybody who asks */
+    hl_tls_free(s->tls);
     if (s->journals)
         hl_journals_fini(s->journals);
     hl_supervisor_fini(&ctl->supervisor);

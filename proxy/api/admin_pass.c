@@ -118,6 +118,9 @@ static enum hl_err write_call(
     const struct hl_listen_address *listen = &c->home->view.config->listen.items[0];
     enum hl_err err = hl_buf_printf(request, "%s %.*s HTTP/1.%u\r\nHost: %s\r\n",
         hl_api_method_text(c->method), HL_STR_ARG(hl_buf_str(&c->target)), c->minor, listen->text);
+    if (!err && c->home->view.service->tls)
+        err = hl_buf_printf(request, HL_INNER_PASS_NAME ": %.*s\r\n", HL_INNER_PASS_DIGITS,
+            c->home->view.service->inner_pass);
     if (!err)
         err = hl_buf_append_str(request, hl_buf_str(&c->answer.pass.fields));
     if (!err)

@@ -44,6 +44,14 @@ static void add_tokens(struct hl_auth_counts *sum, const struct hl_auth_counts *
     hl_counter_add(&sum->overflowed, hl_counter_get(&worker->overflowed));
 }
 
+static void add_handshakes(struct hl_tls_metrics *sum, const struct hl_tls_metrics *worker)
+{
+    hl_counter_add(&sum->done, hl_counter_get(&worker->done));
+    hl_counter_add(&sum->failed, hl_counter_get(&worker->failed));
+    hl_counter_add(&sum->refused, hl_counter_get(&worker->refused));
+    hl_counter_add(&sum->plain, hl_counter_get(&worker->plain));
+}
+
 void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *view)
 {
     const struct hl_limiter *limiter = &view->service->limiter;
@@ -64,6 +72,9 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     };
     if (hl_store_is_shared(view->store))
         figures->replica = view->service->config->replica;
+    figures->has_tls = view->service->tls != NULL;
+    if (figures->has_tls)
+        figures->certificate_expires_s = hl_tls_expires_s(view->service->tls);
     figures->followers = hl_journals_followers(view->service->journals);
     if (view->service->auth)
         hl_auth_read_figures(view->service->auth, &figures->auth);
@@ -72,6 +83,8 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         hl_figures_add(&figures->workers, &w->metrics);
         if (w->auth)
             add_tokens(&figures->tokens, hl_auth_seat_counts(w->auth));
+        if (w->callers.tls)
+            add_handshakes(&figures->handshakes, hl_tls_seat_metrics(w->callers.tls));
     }
 }
 
@@ -350,6 +363,25 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
     hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
 }
 
+/* Only where the run listener speaks TLS: a certificate that is not there does not expire. */
+static void write_handshakes(struct hl_exposition *t, const struct hl_figures *figures)
+{
+    static const char name[] = "hookline_tls_handshakes_total";
+    const struct hl_tls_metrics *h = &figures->handshakes;
+    if (!figures->has_tls)
+        return;
+    hl_exposition_family(t, name, "counter",
+        "TLS handshakes of callers by result: done, failed (the caller left, was too slow or at "
+        "fault), refused (too many waited), plain (no TLS was spoken).");
+    hl_exposition_sample(t, name, "outcome=\"done\"", hl_counter_get(&h->done));
+    hl_exposition_sample(t, name, "outcome=\"failed\"", hl_counter_get(&h->failed));
+    hl_exposition_sample(t, name, "outcome=\"refused\"", hl_counter_get(&h->refused));
+    hl_exposition_sample(t, name, "outcome=\"plain\"", hl_counter_get(&h->plain));
+    hl_exposition_number(t, "hookline_tls_certificate_expiry_seconds", "gauge",
+        "When the certificate of HOOKLINE_TLS_CERT_FILE expires, in Unix time.",
+        (uint64_t)(figures->certificate_expires_s > 0 ? figures->certificate_expires_s : 0));
+}
+
 static void write_measures(struct hl_exposition *t, const struct hl_store_gauges *store)
 {
     static const char dead[] = "hookline_postgres_dead_tuples";
@@ -475,6 +507,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
     write_tokens(&t, figures);
+    write_handshakes(&t, figures);
     write_replicas(&t, figures);
     write_times(&t, figures);
     write_process(&t, figures);

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "caller/metrics.h"
+#include "tls/tls.h"
 
 struct hl_api_view;
 struct hl_buf;
@@ -25,7 +26,10 @@ struct hl_figures {
     const struct hl_sender_gauges *sender;
     const struct hl_app_gauges *app;
     struct hl_auth_figures auth;
-    struct hl_auth_counts tokens; /* summed over all workers */
+    struct hl_auth_counts tokens;     /* summed over all workers */
+    struct hl_tls_metrics handshakes; /* likewise; zeros without TLS */
+    bool has_tls;
+    int64_t certificate_expires_s;
     uint32_t connections_max;
     uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */
     uint64_t app_queue_age_ms;

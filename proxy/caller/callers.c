@@ -14,6 +14,7 @@
 #include "caller/client.h"
 #include "config/config.h"
 #include "net/listener.h"
+#include "tls/tls.h"
 
 #define SPARES        16 /* connections beyond a worker's share of HOOKLINE_MAX_CONNECTIONS */
 #define NOTE_AGAIN_MS 60000
@@ -152,7 +153,10 @@ static void client_start(struct hl_client *c, int error)
         return;
     }
     note_peer(c);
-    hl_client_begin(c);
+    if (c->callers->tls && hl_tls_accept(c->callers->tls, &c->stream) != HL_OK)
+        hl_client_close(c);
+    else
+        hl_client_begin(c);
 }
 
 /* What is open below `fd_max` is as much as callers may have, for each of their calls takes one more

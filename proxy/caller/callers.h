@@ -9,6 +9,7 @@
 #include "http/message.h"
 
 struct hl_listener;
+struct hl_tls_seat;
 
 struct hl_client;
 
@@ -18,6 +19,7 @@ struct hl_callers {
     uv_loop_t *loop;
     struct hl_wheel *wheel;
     struct hl_reader *reader;
+    struct hl_tls_seat *tls; /* connections speak TLS; NULL: they do not */
     struct hl_id_source *ids;
     struct hl_trouble *trouble;
     struct hl_worker_metrics *metrics;

@@ -20,8 +20,10 @@
 #include "config/option_value.h"
 #include "config/endpoint.h"
 #include "dns/trust.h"
+#include "run/service.h"
 #include "store/key.h"
 #include "store/store.h"
+#include "tls/tls.h"
 #include "webhook/certificate.h"
 
 void hl_cli_print_lines(const struct hl_cli *cli, const char *before, struct hl_str lines)
@@ -175,6 +177,15 @@ static enum hl_err check_trust(struct check *c)
     return HL_OK;
 }
 
+static enum hl_err check_tls(struct check *c)
+{
+    char why[WHY_MAX] = "";
+    if (c->config->tls_cert_file.n == 0)
+        return HL_OK;
+    struct hl_tls_files files = hl_service_tls_files(c->config);
+    return hl_tls_check(&files, why, sizeof(why)) ? report(c, why) : HL_OK;
+}
+
 static enum hl_err check_webhooks(struct check *c)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -195,6 +206,8 @@ static enum hl_err check_control(struct check *c)
 static enum hl_err check_all(struct check *c, bool is_running)
 {
     enum hl_err err = hl_ports_probe(c->config, &c->taken, &c->problems);
+    if (!err)
+        err = check_tls(c);
     if (!err)
         err = check_app(c);
     if (!err)

@@ -22,6 +22,8 @@ struct hl_config {
     /* listeners and routes */
     struct hl_listen_list listen;
     struct hl_listen_list admin_listen;
+    struct hl_str tls_cert_file; /* both or none: the run listener speaks TLS, or does not */
+    struct hl_str tls_key_file;
     struct hl_str project_id;
     struct hl_str app_name;
     bool passthrough;

@@ -281,6 +281,24 @@ static enum hl_err settle_keys(struct hl_config *config, struct hl_buf *problems
     return err;
 }
 
+/* Replicas ask one another over plain HTTP. */
+static enum hl_err check_tls(const struct hl_config *config, struct hl_buf *problems)
+{
+    static const char cert[] = "HOOKLINE_TLS_CERT_FILE", key[] = "HOOKLINE_TLS_KEY_FILE";
+    bool has_cert = is_given(config, HL_STR("HOOKLINE_TLS_CERT_FILE"));
+    enum hl_err err =
+        check_need(config, problems, has_cert, cert, key, "the file of its private key");
+    if (!err)
+        err = check_need(config, problems, is_given(config, HL_STR("HOOKLINE_TLS_KEY_FILE")), key,
+            cert, "the file of its certificate");
+    if (!err && has_cert && config->store == HL_STORE_POSTGRES)
+        err = hl_buf_printf(problems,
+            "%s: not with HOOKLINE_STORE=postgres, whose replicas ask one another without TLS: let "
+            "what stands in front of them speak it\n",
+            cert);
+    return err;
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -308,6 +326,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_gate(config, problems);
     if (!err)
         err = settle_keys(config, problems);
+    if (!err)
+        err = check_tls(config, problems);
     if (!err)
         err = check_webhooks(config, problems);
     if (!err)

@@ -173,7 +173,8 @@ static void write_forwarded(
         write_replaced_addresses(w, head, edit);
     }
     if (!trusts || head->first[HL_FIELD_X_FORWARDED_PROTO] < 0)
-        HL_WRITE(w, "X-Forwarded-Proto: http\r\n");
+        hl_write_str(w, edit->is_https ? HL_STR("X-Forwarded-Proto: https\r\n")
+                                       : HL_STR("X-Forwarded-Proto: http\r\n"));
     if (head->host.n > 0 && (!trusts || head->first[HL_FIELD_X_FORWARDED_HOST] < 0))
         HL_WRITE_LINE(w, "X-Forwarded-Host: ", head->host);
 }

@@ -18,6 +18,7 @@ struct hl_request_edit {
     struct hl_str peer; /* the caller's address, for X-Forwarded-For; no port, no brackets */
     /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (contract 2); else replace them */
     bool is_peer_trusted;
+    bool is_https;             /* X-Forwarded-Proto */
     struct hl_str traceparent; /* empty: the caller's valid one goes on, with tracestate */
     bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (contract 3) */
     bool drops_expect;         /* Expect has been answered here */

@@ -67,6 +67,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(CODING_OTHER, 501, "The only transfer coding supported here is chunked."),
     ROW(EXPECTATION, 417, "The only expectation supported here is 100-continue."),
     ROW(UPGRADE_BODY, 400, "A WebSocket upgrade may not have a body."),
+    ROW(PLAIN_TEXT, 400,
+        "This listener speaks TLS, and the request came in plain text: use https instead of http."),
 
     /* ---- chunked bodies ---- */
     ROW(CHUNKS_UNCLEAR, 400, "The chunked body can be parsed in more than one way."),

@@ -61,6 +61,7 @@ enum hl_refusal_cause {
     HL_REFUSAL_CODING_OTHER,
     HL_REFUSAL_EXPECTATION,
     HL_REFUSAL_UPGRADE_BODY,
+    HL_REFUSAL_PLAIN_TEXT,
 
     /* chunked bodies */
     HL_REFUSAL_CHUNKS_UNCLEAR,

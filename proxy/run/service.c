@@ -4,8 +4,17 @@
 #include "run/service.h"
 
 #include "app/readiness.h"
+#include "config/config.h"
 #include "store/gauges.h"
 #include "store/store.h"
+
+struct hl_tls_files hl_service_tls_files(const struct hl_config *config)
+{
+    return (struct hl_tls_files){.cert = config->tls_cert_file.p,
+        .cert_option = "HOOKLINE_TLS_CERT_FILE",
+        .key = config->tls_key_file.p,
+        .key_option = "HOOKLINE_TLS_KEY_FILE"};
+}
 
 bool hl_service_store_fails(const struct hl_service *service)
 {

@@ -6,15 +6,23 @@
 
 #include "app/limiter.h"
 #include "app/pool_group.h"
+#include "tls/tls.h"
 
 struct hl_journals;
 struct hl_worker;
+
+#define HL_INNER_PASS_NAME   "X-Run-Inner-Pass"
+#define HL_INNER_PASS_DIGITS 32
 
 /* Made before the workers, gone after them. */
 struct hl_service {
     const struct hl_config *config;
     struct hl_store *store;
     struct hl_auth *auth;
+    struct hl_tls *tls; /* the run listener's; NULL: it speaks none */
+    /* What this process's own requests to its TLS listener carry (HL_INNER_PASS_NAME): they go over
+     * loopback in plain text. */
+    char inner_pass[HL_INNER_PASS_DIGITS];
     struct hl_readiness *readiness;
     struct hl_journals *journals;    /* of streams that are kept while they come */
     const struct hl_app_gauges *app; /* the process that we started, if we did */
@@ -35,6 +43,9 @@ struct hl_service {
     /* On the worker's thread, its last act. */
     void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
+
+/* The files of the run listener's TLS. They are the settings' own. */
+struct hl_tls_files hl_service_tls_files(const struct hl_config *config);
 
 /* What /healthz says: a line, static; `*is_alive`: whether with 200. Any thread. */
 const char *hl_service_life(const struct hl_service *service, bool *is_alive);

@@ -8,6 +8,7 @@
 #include "auth/principal.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "caller/access.h"
 #include "caller/departure.h"
 #include "http/browser.h"
@@ -24,10 +25,12 @@
 #include "store/gauges.h"
 #include "store/relay_pass.h"
 #include "store/store.h"
+#include "tls/tls.h"
 #include "worker/inquiry.h"
 #include "worker/worker.h"
 
-#define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
+#define NOTE_AGAIN_MS 60000
+#define PAGE_SLACK    1024 /* our own fields: ids, forwarding, trace, framing */
 
 static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
 {
@@ -160,6 +163,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .via = w->config->via,
         .peer = hl_str_from(c->peer),
         .is_peer_trusted = c->is_peer_trusted,
+        .is_https = c->callers->tls != NULL,
         .traceparent = traceparent,
         .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->terms.keeps_stream,
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
@@ -380,6 +384,42 @@ static void refuse_without_place(struct hl_plan *plan)
     hl_plan_refuse(plan, hl_refusal_make(HL_REFUSAL_CONNECTIONS_FULL));
 }
 
+/* From this process itself (api/admin_pass.c). */
+static bool has_inner_pass(const struct hl_client *c)
+{
+    const struct hl_field *pass = hl_head_find(&c->callers->head, HL_STR(HL_INNER_PASS_NAME));
+    const char *own = hl_worker_of(c->callers)->service->inner_pass;
+    if (!pass || pass->value.n != HL_INNER_PASS_DIGITS)
+        return false;
+    unsigned differs = 0;
+    for (size_t i = 0; i < HL_INNER_PASS_DIGITS;
+         i++) /* in the same time, whatever is right of it */
+        differs |= (unsigned char)(pass->value.p[i] ^ own[i]);
+    return differs == 0;
+}
+
+/* Once a minute; hookline_tls_handshakes_total counts them. */
+static void note_plain_text(struct hl_worker *w, const struct hl_client *c)
+{
+    uint64_t now = uv_now(&w->loop) + 1;
+    if (w->plain_noted_ms != 0 && now - w->plain_noted_ms < NOTE_AGAIN_MS)
+        return;
+    w->plain_noted_ms = now;
+    HL_LOG(INFO, "a request in plain text came to the TLS listener, and got 400",
+        HL_LOG_TEXT("client", c->peer));
+}
+
+/* On a listener that speaks TLS. */
+static void refuse_plain_text(struct hl_client *c, struct hl_plan *plan)
+{
+    if (!hl_tls_is_plain(&c->stream) || has_inner_pass(c))
+        return;
+    c->must_close = true;
+    note_plain_text(hl_worker_of(c->callers), c);
+    plan->asks_token = false;
+    hl_plan_refuse(plan, hl_refusal_make(HL_REFUSAL_PLAIN_TEXT));
+}
+
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
@@ -392,6 +432,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     hl_plan_make(plan, head, w->config, &w->plan_scratch);
     if (c->is_spare)
         refuse_without_place(plan);
+    if (c->callers->tls)
+        refuse_plain_text(c, plan);
     enum hl_auth_verdict verdict = authenticate(c, plan, &why);
     if (verdict == HL_AUTH_PENDING)
         return HL_CALL_LATER;
@@ -400,7 +442,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (c->line)
         hl_access_set_caller(c, w->principal);
     c->cors = w->config->cors_origins.n > 0 ? hl_plan_cors(head, w->config) : (struct hl_cors){0};
-    c->must_close = !head->is_persistent || c->callers->is_draining || c->is_spare;
+    c->must_close = c->must_close || !head->is_persistent || c->callers->is_draining || c->is_spare;
     begin_body(c, head, plan->is_async);
 
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {

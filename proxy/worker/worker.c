@@ -27,6 +27,7 @@
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/notice.h"
+#include "tls/tls.h"
 #include "worker/follow.h"
 #include "worker/inquiry.h"
 
@@ -217,6 +218,12 @@ enum hl_err hl_worker_new(
         snprintf(why, why_len, "cannot make an event loop: %s", uv_strerror(rc));
         return HL_ERR_IO;
     }
+    if (service->tls) {
+        w->callers.tls =
+            hl_tls_seat_new(service->tls, &w->loop, &w->wheel, w->config->head_timeout_ms);
+        if (!w->callers.tls)
+            return HL_ERR_NOMEM;
+    }
     if (w->config->auth == HL_AUTH_JWT) {
         w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
         if (!w->auth)
@@ -276,6 +283,7 @@ static void end(struct hl_worker *w)
     hl_follow_desk_close(&w->desk);
     hl_wheel_close(&w->wheel);
     hl_reader_close(&w->reader);
+    hl_tls_seat_close(w->callers.tls);
     hl_uv_mailbox_close(&w->mail);
     uv_close((uv_handle_t *)&w->turn_end, NULL);
 }
@@ -460,6 +468,7 @@ void hl_worker_free(struct hl_worker *w)
     hl_reader_fini(&w->reader);
     hl_runs_fini(&w->runs);
     hl_callers_fini(&w->callers);
+    hl_tls_seat_free(w->callers.tls);
     hl_auth_seat_free(w->auth);
     hl_slot_table_fini(&w->slots);
     free(w->listeners);

@@ -1,0 +1,34 @@
+/* identity.h - who a listener is: certificate chain, private key, and how it speaks TLS with them.
+ * Never changes; a connection holds the one it began with. */
+#ifndef HL_TLS_IDENTITY_H
+#define HL_TLS_IDENTITY_H
+
+#include <mbedtls/ssl.h>
+#include <mbedtls/ssl_ticket.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "tls/tls.h"
+
+struct hl_tls_identity {
+    atomic_uint refs;
+    mbedtls_x509_crt chain;
+    mbedtls_pk_context key;
+    mbedtls_ssl_ticket_context tickets; /* has a lock of its own; its keys change by themselves */
+    mbedtls_ssl_config config;
+    int64_t expires_s; /* Unix time: notAfter of the server's own certificate */
+};
+
+/* Reads and tries the files; logs what is doubtful about them. With one reference, the caller's. On
+ * failure `why` has one line. */
+HL_MUST_CHECK enum hl_err hl_tls_identity_load(
+    struct hl_tls_identity **out, const struct hl_tls_files *files, char *why, size_t why_len);
+struct hl_tls_identity *hl_tls_identity_hold(struct hl_tls_identity *identity);
+void hl_tls_identity_release(struct hl_tls_identity *identity); /* NULL-safe */
+
+/* For mbedTLS: the kernel's generator. */
+int hl_tls_random(void *unused, unsigned char *out, size_t n);
+
+#endif

@@ -1,0 +1,433 @@
+/* session.c - TLS between a socket and its stream's owner.
+ * Owns: the session of each stream. Thread: the loop's; steps of handshakes are with the crew meanwhile.
+ * Promise: no event from inside a call of the owner's; the peer's end is its close_notify, and a
+ * connection that ends without one has failed; of a peer that is slow or stalls in its handshake only
+ * what it sent is kept, and mbedTLS' memory is taken when there is a whole record.
+ * Not here: handshakes (handshake.c), certificates (identity.c). */
+#include "tls/session.h"
+
+#include <mbedtls/error.h>
+#include <mbedtls/net_sockets.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static void on_socket_event(struct hl_stream *s, const struct hl_stream_event *event);
+static void on_too_slow(struct hl_timer *timer);
+static const struct hl_stream_layer layer;
+
+/* ---- its memory ---- */
+
+static void session_free(struct hl_tls_session *session)
+{
+    mbedtls_ssl_free(&session->ssl);
+    hl_tls_identity_release(session->identity);
+    hl_buf_fini(&session->held);
+    hl_buf_fini(&session->out);
+    free(session);
+}
+
+enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
+{
+    struct hl_tls_session *session = calloc(1, sizeof(*session));
+    if (!session)
+        return HL_ERR_NOMEM;
+    session->seat = seat;
+    session->stream = stream;
+    session->on_event = stream->on_event;
+    session->step.run = hl_tls_handshake_run;
+    session->owed = HL_STREAM_DATA;
+    mbedtls_ssl_init(&session->ssl);
+    hl_buf_init(&session->held, HL_TLS_RECORD_MAX + HL_READ_SIZE_LONG);
+    hl_buf_init(&session->out, 0);
+    hl_timer_init(&session->timer, on_too_slow);
+    hl_timer_arm(seat->wheel, &session->timer, seat->handshake_ms);
+    stream->on_event = on_socket_event;
+    stream->layer = &layer;
+    stream->layered = session;
+    hl_socket_set_reading(stream, true);
+    return HL_OK;
+}
+
+bool hl_tls_is_plain(const struct hl_stream *stream)
+{
+    const struct hl_tls_session *session = stream->layered;
+    return session && session->state == HL_TLS_PLAIN;
+}
+
+/* ---- what the owner is told ---- */
+
+static void raise_event(
+    struct hl_tls_session *session, enum hl_stream_event_kind kind, struct hl_str bytes, int error)
+{
+    const struct hl_stream_event event = {.kind = kind, .error = error, .p = bytes.p, .n = bytes.n};
+    session->on_event(session->stream, &event);
+}
+
+static void go_away(struct hl_tls_session *session)
+{
+    session->is_away = true;
+    hl_mailbox_post(&session->seat->mail.box, &session->msg);
+}
+
+/* The last thing that can be read. Who does not read hears of it when it does. */
+static void tell_end(struct hl_tls_session *session, enum hl_stream_event_kind kind, int error)
+{
+    struct hl_stream *s = session->stream;
+    hl_socket_set_reading(s, false);
+    session->owed = HL_STREAM_DATA;
+    if (s->is_reading) {
+        s->is_reading = false;
+        raise_event(session, kind, (struct hl_str){NULL, 0}, error);
+        return;
+    }
+    session->owed = kind;
+    session->owed_error = error;
+}
+
+static void break_off(struct hl_tls_session *session, int error)
+{
+    if (session->state == HL_TLS_SHAKING)
+        hl_counter_add(&session->seat->metrics.failed, 1);
+    session->state = HL_TLS_BROKEN;
+    session->stream->has_failed = true;
+    hl_timer_disarm(&session->timer);
+    tell_end(session, HL_STREAM_FAILED, error);
+}
+
+static void on_too_slow(struct hl_timer *timer)
+{
+    break_off(HL_CONTAINER_OF(timer, struct hl_tls_session, timer), UV_ETIMEDOUT);
+}
+
+/* ---- writing ---- */
+
+/* Offers the socket what was made. */
+static enum hl_err flush(struct hl_tls_session *session)
+{
+    struct hl_tls_seat *seat = session->seat;
+    size_t n = seat->out_n;
+    seat->out_n = 0;
+    if (n == 0)
+        return HL_OK;
+    return hl_socket_write2(
+        session->stream, (struct hl_str){seat->out, n}, (struct hl_str){NULL, 0});
+}
+
+/* For mbedTLS: one record. */
+static int send_record(void *arg, const unsigned char *p, size_t n)
+{
+    struct hl_tls_session *session = arg;
+    struct hl_tls_seat *seat = session->seat;
+    if (n > sizeof(seat->out) - seat->out_n)
+        return MBEDTLS_ERR_NET_SEND_FAILED;
+    memcpy(seat->out + seat->out_n, p, n);
+    seat->out_n += n;
+    if (seat->out_n >= HL_TLS_OUT && flush(session) != HL_OK)
+        return MBEDTLS_ERR_NET_SEND_FAILED;
+    return (int)n;
+}
+
+static bool encrypt(struct hl_tls_session *session, struct hl_str bytes)
+{
+    while (bytes.n > 0) {
+        int rc = mbedtls_ssl_write(&session->ssl, (const unsigned char *)bytes.p, bytes.n);
+        if (rc <= 0)
+            return false;
+        bytes.p += rc;
+        bytes.n -= (size_t)rc;
+    }
+    return true;
+}
+
+/* A head and a short body are one record. */
+static struct hl_str join(struct hl_tls_seat *seat, struct hl_str first, struct hl_str second)
+{
+    memcpy(seat->joint, first.p, first.n);
+    memcpy(seat->joint + first.n, second.p, second.n);
+    return (struct hl_str){seat->joint, first.n + second.n};
+}
+
+static enum hl_err write_open(
+    struct hl_tls_session *session, struct hl_str first, struct hl_str second)
+{
+    struct hl_stream *s = session->stream;
+    if (first.n > 0 && second.n > 0 && first.n + second.n <= sizeof(session->seat->joint)) {
+        first = join(session->seat, first, second);
+        second.n = 0;
+    }
+    bool is_made = encrypt(session, first) && encrypt(session, second);
+    enum hl_err err = flush(session);
+    if (is_made && err == HL_OK)
+        return HL_OK;
+    s->has_failed = true;
+    return err ? err : HL_ERR_IO;
+}
+
+static enum hl_err write2(struct hl_stream *s, struct hl_str first, struct hl_str second)
+{
+    struct hl_tls_session *session = s->layered;
+    if (session->state == HL_TLS_PLAIN)
+        return hl_socket_write2(s, first, second);
+    if (session->state != HL_TLS_OPEN || s->is_closing || s->has_failed || s->is_shut ||
+        s->shuts_when_drained)
+        return HL_ERR_IO;
+    return write_open(session, first, second);
+}
+
+/* ---- reading ---- */
+
+static void take_records(struct hl_tls_session *session, struct hl_str bytes)
+{
+    struct hl_stream *s = session->stream;
+    char *plain = session->seat->plain;
+    size_t made = 0;
+    int rc;
+    session->in = bytes;
+    while ((rc = mbedtls_ssl_read(
+                &session->ssl, (unsigned char *)plain + made, HL_TLS_PLAIN_ROOM - made)) > 0)
+        made += (size_t)rc;
+    session->in = (struct hl_str){NULL, 0};
+    session->has_read_end = rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
+    enum hl_err err =
+        flush(session); /* alerts: an answer to a renegotiation, what a bad record gets */
+    if (made > 0)
+        raise_event(session, HL_STREAM_DATA, (struct hl_str){plain, made}, 0);
+    if (s->is_closing)
+        return;
+    if (session->has_read_end)
+        tell_end(session, HL_STREAM_EOF, 0);
+    else if (rc != MBEDTLS_ERR_SSL_WANT_READ || err)
+        break_off(session, UV_ECONNRESET);
+}
+
+static void set_reading(struct hl_stream *s, bool is_on)
+{
+    struct hl_tls_session *session = s->layered;
+    if (session->state == HL_TLS_SHAKING)
+        return;
+    if (session->owed == HL_STREAM_DATA && !session->has_read_end)
+        hl_socket_set_reading(s, is_on);
+    else if (session->owed != HL_STREAM_DATA && is_on && !session->is_away)
+        go_away(session);
+}
+
+/* ---- the handshake ---- */
+
+static void take_step(struct hl_tls_session *session)
+{
+    struct hl_tls_seat *seat = session->seat;
+    hl_socket_set_reading(session->stream, false);
+    session->is_away = true;
+    if (hl_tls_crew_take(seat->crew, &session->step, !session->has_begun)) {
+        session->has_begun = true;
+        return;
+    }
+    session->is_away = false;
+    hl_counter_add(&seat->metrics.refused, 1);
+    break_off(session, UV_EBUSY);
+}
+
+/* RFC 5246 6.2.1. Longer ones are refused by mbedTLS when they are there. */
+static size_t record_length(const unsigned char *p)
+{
+    return HL_TLS_RECORD_HEAD + (size_t)(p[3] << 8 | p[4]);
+}
+
+static bool is_record(struct hl_str held, bool is_first)
+{
+    const unsigned char *p = (const unsigned char *)held.p;
+    bool is_type = is_first ? p[0] == MBEDTLS_SSL_MSG_HANDSHAKE
+                            : p[0] >= MBEDTLS_SSL_MSG_CHANGE_CIPHER_SPEC &&
+                                  p[0] <= MBEDTLS_SSL_MSG_APPLICATION_DATA;
+    return is_type && (held.n < 2 || p[1] == MBEDTLS_SSL_MAJOR_VERSION_3) &&
+           (held.n < HL_TLS_RECORD_HEAD || record_length(p) <= HL_TLS_RECORD_MAX);
+}
+
+/* Fatal, protocol_version (RFC 5246 7.2.2): what peers show as "wrong version". */
+static void refuse_garbage(struct hl_tls_session *session)
+{
+    static const char alert[] = {MBEDTLS_SSL_MSG_ALERT, 3, 1, 0, 2, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+        MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION};
+    const struct hl_str none = {NULL, 0};
+    if (hl_socket_write2(session->stream, (struct hl_str){alert, sizeof(alert)}, none) == HL_OK)
+        HL_LOG(DEBUG, "a peer spoke no TLS to the TLS listener");
+    break_off(session, UV_EPROTO);
+}
+
+/* What has come goes to the owner, as all that follows. */
+static void become_plain(struct hl_tls_session *session)
+{
+    struct hl_buf came = session->held;
+    hl_buf_init(&session->held, 0);
+    session->state = HL_TLS_PLAIN;
+    hl_timer_disarm(&session->timer);
+    hl_counter_add(&session->seat->metrics.plain, 1);
+    hl_socket_set_reading(session->stream, session->stream->is_reading);
+    raise_event(session, HL_STREAM_DATA, hl_buf_str(&came), 0);
+    hl_buf_fini(&came);
+}
+
+/* Takes the next step, or waits for what it needs. */
+static void feed(struct hl_tls_session *session)
+{
+    struct hl_str held = hl_buf_str(&session->held);
+    if (held.n == 0)
+        hl_socket_set_reading(session->stream, true);
+    else if (!session->has_begun && held.p[0] >= 'A' && held.p[0] <= 'Z')
+        become_plain(session);
+    else if (!is_record(held, !session->has_begun))
+        refuse_garbage(session);
+    else if (held.n >= HL_TLS_RECORD_HEAD && held.n >= record_length((const unsigned char *)held.p))
+        take_step(session);
+    else
+        hl_socket_set_reading(session->stream, true);
+}
+
+/* Behind the handshake the first request may have come. */
+static void begin_talk(struct hl_tls_session *session)
+{
+    struct hl_buf came = session->held;
+    hl_buf_init(&session->held, 0);
+    session->state = HL_TLS_OPEN;
+    hl_timer_disarm(&session->timer);
+    hl_counter_add(&session->seat->metrics.done, 1);
+    mbedtls_ssl_set_bio(&session->ssl, session, send_record, hl_tls_session_recv, NULL);
+    hl_socket_set_reading(session->stream, session->stream->is_reading);
+    if (came.n > 0)
+        take_records(session, hl_buf_str(&came));
+    hl_buf_fini(&came);
+}
+
+static void fail_handshake(struct hl_tls_session *session)
+{
+    char text[128];
+    mbedtls_strerror(session->result, text, sizeof(text));
+    HL_LOG(DEBUG, "a TLS handshake failed", HL_LOG_TEXT("why", text),
+        HL_LOG_INT("code", -session->result));
+    break_off(session, UV_EPROTO);
+}
+
+static void on_step_done(struct hl_tls_session *session)
+{
+    const struct hl_str none = {NULL, 0};
+    enum hl_err err = HL_OK;
+    if (session->out.n > 0)
+        err = hl_socket_write2(session->stream, hl_buf_str(&session->out), none);
+    hl_buf_fini(&session->out);
+    if (err)
+        break_off(session, UV_ECONNRESET);
+    else if (session->result == 0)
+        begin_talk(session);
+    else if (session->result == MBEDTLS_ERR_SSL_WANT_READ)
+        feed(session);
+    else
+        fail_handshake(session);
+}
+
+void hl_tls_session_on_message(void *seat, struct hl_msg *msg)
+{
+    struct hl_tls_session *session = HL_CONTAINER_OF(msg, struct hl_tls_session, msg);
+    (void)seat;
+    session->is_away = false;
+    if (!session->stream)
+        session_free(session);
+    else if (session->state == HL_TLS_SHAKING && !session->stream->is_closing)
+        on_step_done(session);
+    else if (session->owed != HL_STREAM_DATA && session->stream->is_reading)
+        tell_end(session, session->owed, session->owed_error);
+}
+
+/* ---- its end ---- */
+
+static void say_end(struct hl_tls_session *session)
+{
+    struct hl_stream *s = session->stream;
+    if (session->state != HL_TLS_OPEN || s->has_failed || s->is_shut || s->shuts_when_drained)
+        return;
+    if (mbedtls_ssl_close_notify(&session->ssl) != 0 || flush(session) != HL_OK)
+        s->has_failed = true;
+}
+
+static void shut_down(struct hl_stream *s)
+{
+    say_end(s->layered);
+    hl_socket_shutdown(s);
+}
+
+/* What was not sent is dropped: then this is a cut, and must look like one. */
+static void end(struct hl_stream *s)
+{
+    if (!hl_stream_is_blocked(s))
+        say_end(s->layered);
+}
+
+static void on_closed(struct hl_tls_session *session, const struct hl_stream_event *event)
+{
+    struct hl_stream *s = session->stream;
+    void (*on_event)(struct hl_stream *, const struct hl_stream_event *) = session->on_event;
+    hl_timer_fini(session->seat->wheel, &session->timer);
+    if (session->state == HL_TLS_SHAKING)
+        hl_counter_add(&session->seat->metrics.failed, 1);
+    session->stream = NULL;
+    if (!session->is_away)
+        session_free(session);
+    s->layer = NULL;
+    s->layered = NULL;
+    s->on_event = on_event;
+    on_event(s, event);
+}
+
+static const struct hl_stream_layer layer = {
+    .write2 = write2, .set_reading = set_reading, .shutdown = shut_down, .end = end};
+
+/* ---- what happens on the socket ---- */
+
+static void on_bytes(struct hl_tls_session *session, const struct hl_stream_event *event)
+{
+    if (session->state == HL_TLS_OPEN) {
+        take_records(session, (struct hl_str){event->p, event->n});
+    } else if (session->state == HL_TLS_SHAKING) {
+        if (hl_buf_append(&session->held, event->p, event->n) != HL_OK)
+            break_off(session, UV_ENOMEM);
+        else
+            feed(session);
+    }
+}
+
+static void on_socket_event(struct hl_stream *s, const struct hl_stream_event *event)
+{
+    struct hl_tls_session *session = s->layered;
+    bool is_shaking = session->state == HL_TLS_SHAKING;
+    if (event->kind == HL_STREAM_CLOSED) {
+        on_closed(session, event);
+        return;
+    }
+    if (session->state == HL_TLS_PLAIN) {
+        session->on_event(s, event);
+        return;
+    }
+    switch (event->kind) {
+    case HL_STREAM_DATA:
+        on_bytes(session, event);
+        break;
+    case HL_STREAM_EOF: /* without close_notify: whatever came may have been cut */
+        s->is_reading = true;
+        break_off(session, UV_ECONNRESET);
+        break;
+    case HL_STREAM_FAILED:
+        s->is_reading = true;
+        break_off(session, event->error);
+        break;
+    case HL_STREAM_WRITE_FAILED:
+        if (is_shaking)
+            break_off(session, event->error);
+        else
+            session->on_event(s, event);
+        break;
+    default:
+        if (!is_shaking)
+            session->on_event(s, event);
+    }
+}
