@@ -441,8 +441,12 @@ void hl_client_linger(struct hl_client *c)
 
 void hl_client_close_idle(struct hl_client *c)
 {
-    if (!hl_client_is_idle(c))
+    if (!hl_client_is_idle(c)) {
+        /* with TLS what has come may be no request */
+        if (c->callers->tls && c->state == HL_CLIENT_HEAD && c->held.n == 0)
+            hl_timer_arm(c->callers->wheel, &c->timer, FIRST_HEAD_MS);
         return;
+    }
     if (hl_stream_is_blocked(&c->stream))
         hl_client_linger(c);
     else if (c->has_had_call)

@@ -143,6 +143,16 @@ static enum hl_err match(
         files->cert_option);
 }
 
+/* mbedTLS keeps what it computes of a curve in the key, when it first signs: then it is only read, and
+ * threads can sign at once. (That of RSA has a lock.) */
+static int sign_once(struct hl_tls_identity *id)
+{
+    unsigned char hash[32] = {0}, signature[MBEDTLS_PK_SIGNATURE_MAX_SIZE];
+    size_t n;
+    return mbedtls_pk_sign(
+        &id->key, MBEDTLS_MD_SHA256, hash, sizeof(hash), signature, &n, hl_tls_random, NULL);
+}
+
 static int64_t unix_time(const mbedtls_x509_time *t)
 {
     struct tm tm = {.tm_year = t->year - 1900,
@@ -248,7 +258,7 @@ enum hl_err hl_tls_identity_load(
         err = read_key(id, files, &to);
     if (!err)
         err = match(id, files, &to);
-    if (!err && configure(id) != 0)
+    if (!err && (sign_once(id) != 0 || configure(id) != 0))
         err = HL_ERR_NOMEM;
     if (err) {
         identity_free(id);
