@@ -175,6 +175,8 @@ static void write_forwarded(
     if (!trusts || head->first[HL_FIELD_X_FORWARDED_PROTO] < 0)
         hl_write_str(w, edit->is_https ? HL_STR("X-Forwarded-Proto: https\r\n")
                                        : HL_STR("X-Forwarded-Proto: http\r\n"));
+    if (edit->client_cert.n > 0)
+        HL_WRITE_LINE(w, "X-Forwarded-Client-Cert: ", edit->client_cert);
     if (head->host.n > 0 && (!trusts || head->first[HL_FIELD_X_FORWARDED_HOST] < 0))
         HL_WRITE_LINE(w, "X-Forwarded-Host: ", head->host);
 }

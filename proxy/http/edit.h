@@ -19,6 +19,7 @@ struct hl_request_edit {
     /* keep and extend X-Forwarded-*, Forwarded, X-Real-IP (contract 2); else replace them */
     bool is_peer_trusted;
     bool is_https;             /* X-Forwarded-Proto */
+    struct hl_str client_cert; /* X-Forwarded-Client-Cert; empty: none */
     struct hl_str traceparent; /* empty: the caller's valid one goes on, with tracestate */
     bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (contract 3) */
     bool drops_expect;         /* Expect has been answered here */

@@ -69,6 +69,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(UPGRADE_BODY, 400, "A WebSocket upgrade may not have a body."),
     ROW(PLAIN_TEXT, 400,
         "This listener speaks TLS, and the request came in plain text: use https instead of http."),
+    ROW(CLIENT_CERTIFICATE, 403,
+        "A client certificate is needed here: one that a CA of HOOKLINE_TLS_CLIENT_CA_FILE has "
+        "issued and that is valid now."),
 
     /* ---- chunked bodies ---- */
     ROW(CHUNKS_UNCLEAR, 400, "The chunked body can be parsed in more than one way."),

@@ -62,6 +62,7 @@ enum hl_refusal_cause {
     HL_REFUSAL_EXPECTATION,
     HL_REFUSAL_UPGRADE_BODY,
     HL_REFUSAL_PLAIN_TEXT,
+    HL_REFUSAL_CLIENT_CERTIFICATE,
 
     /* chunked bodies */
     HL_REFUSAL_CHUNKS_UNCLEAR,

@@ -13,7 +13,9 @@ struct hl_tls_files hl_service_tls_files(const struct hl_config *config)
     return (struct hl_tls_files){.cert = config->tls_cert_file.p,
         .cert_option = "HOOKLINE_TLS_CERT_FILE",
         .key = config->tls_key_file.p,
-        .key_option = "HOOKLINE_TLS_KEY_FILE"};
+        .key_option = "HOOKLINE_TLS_KEY_FILE",
+        .ca = config->tls_client_ca_file.n > 0 ? config->tls_client_ca_file.p : NULL,
+        .ca_option = "HOOKLINE_TLS_CLIENT_CA_FILE"};
 }
 
 bool hl_service_store_fails(const struct hl_service *service)

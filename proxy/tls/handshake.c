@@ -33,6 +33,25 @@ static int begin(struct hl_tls_session *session)
     return rc;
 }
 
+/* What a ticket brings back was verified when it was made. */
+static bool is_peer_good(const mbedtls_ssl_context *ssl, const mbedtls_x509_crt *crt)
+{
+    return crt && mbedtls_ssl_get_verify_result(ssl) == 0 &&
+           !mbedtls_x509_time_is_past(&crt->valid_to);
+}
+
+/* One that is too large to be passed on counts as none. */
+static int look_at_peer(struct hl_tls_session *session)
+{
+    const mbedtls_x509_crt *crt = mbedtls_ssl_get_peer_cert(&session->ssl);
+    if (!is_peer_good(&session->ssl, crt))
+        return 0;
+    enum hl_err err = hl_tls_peer_write(&session->peer, crt);
+    if (err)
+        hl_buf_fini(&session->peer);
+    return err == HL_ERR_NOMEM ? MBEDTLS_ERR_SSL_ALLOC_FAILED : 0;
+}
+
 void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late)
 {
     struct hl_tls_session *session = HL_CONTAINER_OF(step, struct hl_tls_session, step);
@@ -42,6 +61,8 @@ void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late)
         rc = begin(session);
     if (rc == 0)
         rc = mbedtls_ssl_handshake(&session->ssl);
+    if (rc == 0)
+        rc = look_at_peer(session);
     hl_buf_drop(&session->held, session->held.n - session->in.n);
     session->in = (struct hl_str){NULL, 0};
     session->result = rc;

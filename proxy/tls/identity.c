@@ -89,21 +89,21 @@ static enum hl_err read_pem(
     return err;
 }
 
-static enum hl_err read_chain(
-    struct hl_tls_identity *id, const struct hl_tls_files *files, const struct complaint *to)
+static enum hl_err read_certificates(
+    mbedtls_x509_crt *out, const char *option, const char *path, const struct complaint *to)
 {
     struct hl_buf text;
     hl_buf_init(&text, FILE_MAX);
-    enum hl_err err = read_pem(&text, files->cert_option, files->cert, to);
-    int rc = err ? 0 : mbedtls_x509_crt_parse(&id->chain, (unsigned char *)text.p, text.n);
+    enum hl_err err = read_pem(&text, option, path, to);
+    int rc = err ? 0 : mbedtls_x509_crt_parse(out, (unsigned char *)text.p, text.n);
     hl_buf_fini(&text);
     if (err)
         return err;
     if (rc > 0)
-        return complain(to, files->cert_option, files->cert,
-            "%d of its certificates cannot be used: ECDSA and RSA can", rc);
-    if (rc != 0 || id->chain.raw.len == 0)
-        return complain(to, files->cert_option, files->cert,
+        return complain(
+            to, option, path, "%d of its certificates cannot be used: ECDSA and RSA can", rc);
+    if (rc != 0 || out->raw.len == 0)
+        return complain(to, option, path,
             "it has no certificate that can be used (-----BEGIN CERTIFICATE-----, ECDSA or RSA)");
     return HL_OK;
 }
@@ -143,8 +143,17 @@ static enum hl_err match(
         files->cert_option);
 }
 
-/* mbedTLS keeps what it computes of a curve in the key, when it first signs: then it is only read, and
- * threads can sign at once. (That of RSA has a lock.) */
+/* mbedTLS keeps what it computes of a curve in the key, when it first signs or verifies: then it is
+ * only read, and threads can do so at once. (That of RSA has a lock.) */
+static void verify_once(struct hl_tls_identity *id)
+{
+    static const unsigned char ones[] = {0x30, 6, 2, 1, 1, 2, 1, 1}; /* r = s = 1 */
+    const unsigned char hash[32] = {0};
+    for (mbedtls_x509_crt *crt = &id->client_ca; crt && crt->raw.len > 0; crt = crt->next)
+        (void)mbedtls_pk_verify(
+            &crt->pk, MBEDTLS_MD_SHA256, hash, sizeof(hash), ones, sizeof(ones));
+}
+
 static int sign_once(struct hl_tls_identity *id)
 {
     unsigned char hash[32] = {0}, signature[MBEDTLS_PK_SIGNATURE_MAX_SIZE];
@@ -225,6 +234,11 @@ static int configure(struct hl_tls_identity *id)
     mbedtls_ssl_conf_curves(config, curves);
     mbedtls_ssl_conf_sig_hashes(config, hashes);
     mbedtls_ssl_conf_renegotiation(config, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
+    if (id->client_ca.raw.len >
+        0) { /* asked for, not insisted on: what is not good counts as none */
+        mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_OPTIONAL);
+        mbedtls_ssl_conf_ca_chain(config, &id->client_ca, NULL);
+    }
     mbedtls_ssl_conf_session_tickets_cb(
         config, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse, &id->tickets);
     return rc;
@@ -236,6 +250,7 @@ static void identity_free(struct hl_tls_identity *id)
     mbedtls_ssl_ticket_free(&id->tickets);
     mbedtls_x509_crt_free(&id->chain);
     mbedtls_pk_free(&id->key);
+    mbedtls_x509_crt_free(&id->client_ca);
     free(id);
 }
 
@@ -251,13 +266,16 @@ enum hl_err hl_tls_identity_load(
     atomic_init(&id->refs, 1);
     mbedtls_x509_crt_init(&id->chain);
     mbedtls_pk_init(&id->key);
+    mbedtls_x509_crt_init(&id->client_ca);
     mbedtls_ssl_ticket_init(&id->tickets);
     mbedtls_ssl_config_init(&id->config);
-    enum hl_err err = read_chain(id, files, &to);
+    enum hl_err err = read_certificates(&id->chain, files->cert_option, files->cert, &to);
     if (!err)
         err = read_key(id, files, &to);
     if (!err)
         err = match(id, files, &to);
+    if (!err && files->ca)
+        err = read_certificates(&id->client_ca, files->ca_option, files->ca, &to);
     if (!err && (sign_once(id) != 0 || configure(id) != 0))
         err = HL_ERR_NOMEM;
     if (err) {
@@ -265,6 +283,7 @@ enum hl_err hl_tls_identity_load(
         return err;
     }
     id->expires_s = unix_time(&id->chain.valid_to);
+    verify_once(id);
     warn(id, files);
     *out = id;
     return HL_OK;

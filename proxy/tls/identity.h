@@ -16,6 +16,7 @@ struct hl_tls_identity {
     atomic_uint refs;
     mbedtls_x509_crt chain;
     mbedtls_pk_context key;
+    mbedtls_x509_crt client_ca;         /* empty: no certificates are asked for */
     mbedtls_ssl_ticket_context tickets; /* has a lock of its own; its keys change by themselves */
     mbedtls_ssl_config config;
     int64_t expires_s; /* Unix time: notAfter of the server's own certificate */

@@ -25,7 +25,9 @@ static void write_version(const struct hl_tls_keeper *keeper, char out[HL_TLS_VE
 {
     memset(out, 0, HL_TLS_VERSION_TEXT);
     size_t n = write_stat(out, HL_TLS_VERSION_TEXT, keeper->files.cert);
-    write_stat(out + n, HL_TLS_VERSION_TEXT - n, keeper->files.key);
+    n += write_stat(out + n, HL_TLS_VERSION_TEXT - n, keeper->files.key);
+    if (keeper->files.ca)
+        write_stat(out + n, HL_TLS_VERSION_TEXT - n, keeper->files.ca);
 }
 
 static void put(struct hl_tls_keeper *keeper, struct hl_tls_identity *identity)

@@ -8,7 +8,7 @@
 
 #include "tls/identity.h"
 
-#define HL_TLS_VERSION_TEXT 192
+#define HL_TLS_VERSION_TEXT 288
 
 struct hl_tls_keeper {
     struct hl_tls_files files;

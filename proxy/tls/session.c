@@ -25,6 +25,7 @@ static void session_free(struct hl_tls_session *session)
     hl_tls_identity_release(session->identity);
     hl_buf_fini(&session->held);
     hl_buf_fini(&session->out);
+    hl_buf_fini(&session->peer);
     free(session);
 }
 
@@ -41,6 +42,7 @@ enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
     mbedtls_ssl_init(&session->ssl);
     hl_buf_init(&session->held, HL_TLS_RECORD_MAX + HL_READ_SIZE_LONG);
     hl_buf_init(&session->out, 0);
+    hl_buf_init(&session->peer, HL_TLS_PEER_MAX);
     hl_timer_init(&session->timer, on_too_slow);
     hl_timer_arm(seat->wheel, &session->timer, seat->handshake_ms);
     stream->on_event = on_socket_event;
@@ -54,6 +56,12 @@ bool hl_tls_is_plain(const struct hl_stream *stream)
 {
     const struct hl_tls_session *session = stream->layered;
     return session && session->state == HL_TLS_PLAIN;
+}
+
+struct hl_str hl_tls_peer(const struct hl_stream *stream)
+{
+    const struct hl_tls_session *session = stream->layered;
+    return session ? hl_buf_str(&session->peer) : (struct hl_str){NULL, 0};
 }
 
 /* ---- what the owner is told ---- */

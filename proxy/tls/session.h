@@ -63,6 +63,7 @@ struct hl_tls_session {
     struct hl_str in;   /* what mbedTLS has not read yet of what came; borrowed within one call */
     struct hl_buf held; /* the same, between steps of a handshake */
     struct hl_buf out;  /* what a step wants to be sent */
+    struct hl_buf peer; /* hl_tls_peer */
     int result;         /* of the last step: 0: done, MBEDTLS_ERR_SSL_WANT_READ, or why not */
 };
 
@@ -71,6 +72,8 @@ void hl_tls_session_on_message(void *seat, struct hl_msg *msg);
 
 /* handshake.c: the crew's side; posts the session back. */
 void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late);
+/* peer.c: what X-Forwarded-Client-Cert says of a certificate. HL_ERR_TOO_LARGE, HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_tls_peer_write(struct hl_buf *out, const mbedtls_x509_crt *crt);
 /* For mbedtls_ssl_set_bio: takes from `in`. */
 int hl_tls_session_recv(void *session, unsigned char *out, size_t n);
 

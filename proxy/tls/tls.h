@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/metric.h"
+#include "base/str.h"
 
 struct hl_stream;
 struct hl_tls;
@@ -23,6 +24,7 @@ struct hl_wheel;
 struct hl_tls_files {
     const char *cert, *cert_option;
     const char *key, *key_option;
+    const char *ca, *ca_option; /* of clients; NULL: no certificates are asked for */
 };
 
 /* ---- of the process. Control thread ---- */
@@ -65,5 +67,10 @@ HL_MUST_CHECK enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stre
 /* It began with what looks like a request in plain text, and goes on as a plain stream: so that its owner
  * can say so. */
 bool hl_tls_is_plain(const struct hl_stream *stream);
+
+#define HL_TLS_PEER_MAX 8192
+/* The certificate that its peer has shown and that is good, as X-Forwarded-Client-Cert says it; empty: there
+ * is none. Valid until the stream is closed. */
+struct hl_str hl_tls_peer(const struct hl_stream *stream);
 
 #endif

@@ -164,6 +164,7 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .peer = hl_str_from(c->peer),
         .is_peer_trusted = c->is_peer_trusted,
         .is_https = c->callers->tls != NULL,
+        .client_cert = c->callers->tls ? hl_tls_peer(&c->stream) : HL_STR(""),
         .traceparent = traceparent,
         .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->terms.keeps_stream,
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
@@ -181,7 +182,8 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
     size_t lines = 0;
     for (size_t i = 0; i < head->field_count; i++)
         lines += head->fields[i].line.n;
-    size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + PAGE_SLACK;
+    size_t need = lines + head->method.n + plan->target.n + head->host.n * 2 + edit.client_cert.n +
+                  PAGE_SLACK;
     struct hl_page *page = &run->request.page;
     if (!hl_page_make(page, &w->runs.pages, need))
         return false;
@@ -409,15 +411,26 @@ static void note_plain_text(struct hl_worker *w, const struct hl_client *c)
         HL_LOG_TEXT("client", c->peer));
 }
 
-/* On a listener that speaks TLS. */
-static void refuse_plain_text(struct hl_client *c, struct hl_plan *plan)
+/* On a listener that speaks TLS: the handshake asks for a certificate, the request decides. */
+static void judge_transport(struct hl_client *c, struct hl_plan *plan)
 {
-    if (!hl_tls_is_plain(&c->stream) || has_inner_pass(c))
+    struct hl_worker *w = hl_worker_of(c->callers);
+    bool is_health = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ;
+    enum hl_refusal_cause cause = HL_REFUSAL_NONE;
+    if (hl_tls_is_plain(&c->stream)) {
+        if (has_inner_pass(c))
+            return;
+        c->must_close = true;
+        note_plain_text(w, c);
+        cause = HL_REFUSAL_PLAIN_TEXT;
+    } else if (w->config->tls_client_ca_file.n > 0 && !is_health &&
+               hl_tls_peer(&c->stream).n == 0) {
+        cause = HL_REFUSAL_CLIENT_CERTIFICATE;
+    }
+    if (cause == HL_REFUSAL_NONE)
         return;
-    c->must_close = true;
-    note_plain_text(hl_worker_of(c->callers), c);
     plan->asks_token = false;
-    hl_plan_refuse(plan, hl_refusal_make(HL_REFUSAL_PLAIN_TEXT));
+    hl_plan_refuse(plan, hl_refusal_make(cause));
 }
 
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
@@ -433,7 +446,7 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     if (c->is_spare)
         refuse_without_place(plan);
     if (c->callers->tls)
-        refuse_plain_text(c, plan);
+        judge_transport(c, plan);
     enum hl_auth_verdict verdict = authenticate(c, plan, &why);
     if (verdict == HL_AUTH_PENDING)
         return HL_CALL_LATER;

@@ -213,6 +213,47 @@ test('a new certificate is used for new connections, and old ones go on; one tha
     assert.match((await drink(old)).bytes.toString(), /^HTTP\/1\.1 200 /);
 });
 
+/** A certificate that `ca` issues: `{ cert, key }` as bytes. */
+async function issue(directory, ca, name, { subject, names = 'DNS:client.example', days = '2', usage = 'clientAuth' }) {
+    const [key, request, cert, extensions] = ['key', 'csr', 'pem', 'ext'].map((end) => join(directory, `${name}.${end}`));
+    await openssl('req', ...EC, '-subj', subject, '-keyout', key, '-out', request);
+    await writeFile(extensions, `subjectAltName=${names}\nextendedKeyUsage=${usage}\n`);
+    const by = ['-CA', ca.cert, '-CAkey', ca.key, '-CAcreateserial', '-extfile', extensions];
+    await openssl('x509', '-req', '-in', request, ...by, '-days', days, '-out', cert);
+    return { cert: await readFile(cert), key: await readFile(key) };
+}
+
+test('a caller without a good certificate gets 403 but for health, and the app is told whose a good one is', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const [ca, strange] = [await makePair(directory, 'ca'), await makePair(directory, 'strange')];
+    const good = await issue(directory, ca, 'good', {
+        subject: '/O=Acme, Inc./CN=a "quoted";Subject=\\\\x',
+        names: 'DNS:client.example,URI:spiffe://example/a',
+    });
+    const bad = [
+        undefined,
+        await issue(directory, strange, 'other', { subject: '/CN=other' }),
+        await issue(directory, ca, 'old', { subject: '/CN=old', days: '-1' }),
+        await issue(directory, ca, 'server', { subject: '/CN=server', usage: 'serverAuth' }),
+    ];
+    const { ask, app: server } = await secure(t, { app, env: { HOOKLINE_TLS_CLIENT_CA_FILE: ca.cert } });
+    const as = (own, path = RUN, headers = {}) =>
+        ask(path, { method: path === RUN ? 'POST' : 'GET', headers, agent: false, rejectUnauthorized: false, ...own }, '');
+    for (const own of bad) {
+        assert.equal((await as(own)).status, 403);
+        assert.equal((await as(own, '/nowhere')).status, 403);
+        assert.equal((await as(own, '/_hookline/healthz')).status, 200);
+    }
+    assert.equal(server.requests.length, 0);
+    const { fields } = JSON.parse((await as(good, RUN, { 'X-Forwarded-Client-Cert': 'Hash=mine' })).body);
+    const told = fields.filter(([name]) => name.toLowerCase() === 'x-forwarded-client-cert').map(([, value]) => value);
+    const hash = digest(Buffer.from(good.cert.toString().replace(/-----.*?-----|\s/g, ''), 'base64'));
+    assert.deepEqual(told, [
+        `Hash=${hash};Subject="CN=a \\\\\\"quoted\\\\\\"\\\\;Subject\\\\=\\\\\\\\x,O=Acme\\\\, Inc.";` +
+            'URI="spiffe://example/a";DNS="client.example"',
+    ]);
+});
+
 test('a certificate or key that cannot be used stops the start, and config check says the same', async (t) => {
     const directory = await temporaryDirectory(t);
     const [a, b] = [await makePair(directory, 'a'), await makePair(directory, 'b')];

@@ -79,7 +79,8 @@ static void begin(void)
     cr_assert_not_null(mkdtemp(directory));
     write_file(cert_path, "cert", mbedtls_test_srv_crt_ec);
     write_file(key_path, "key", mbedtls_test_srv_key_ec);
-    const struct hl_tls_files files = {cert_path, "CERT", key_path, "KEY"};
+    const struct hl_tls_files files = {
+        .cert = cert_path, .cert_option = "CERT", .key = key_path, .key_option = "KEY"};
     cr_assert_eq(hl_tls_open(&tls, &files, why, sizeof(why)), HL_OK, "%s", why);
     loop_begin();
     seat = hl_tls_seat_new(tls, &loop, &wheel, 10000);
