@@ -6,6 +6,8 @@
  * Not here: what is decided about a request (triage.c), deadlines (connection.c). */
 #include "core/intake.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/id.h"
 #include "core/call_inside.h"
@@ -37,12 +39,17 @@ static void answer(struct hl_connection *c, const struct hl_triage *own)
         .closes = c->must_close,
         .is_head_request = c->is_head_request,
         .caller_minor = c->minor};
-    char out[ANSWER_MAX];
-    size_t n = hl_answer_write(out, sizeof(out), &fields);
-    if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
+    size_t cap = ANSWER_MAX + own->body.n; /* the list of functions can be long */
+    struct hl_piece *piece = hl_piece_new(cap);
+    size_t n = piece ? hl_answer_write(piece->bytes, cap, &fields) : 0;
+    if (n == 0) {
+        free(piece);
         hl_connection_close(c, false);
-    else
-        hl_output_end(c);
+        return;
+    }
+    piece->n = n;
+    piece->end = HL_PIECE_LAST;
+    hl_output_add(c, piece);
 }
 
 static void refuse(struct hl_connection *c, const struct hl_refusal *why)

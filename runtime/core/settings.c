@@ -18,6 +18,9 @@
 #define LEAST_MAX_BODY   1024
 #define MOST_MAX_BODY    (UINT64_C(1) << 40)
 
+#define DEFAULT_SETUP_TIMEOUT_MS (UINT64_C(30) * 60 * 1000)
+#define MOST_SETUP_TIMEOUT_MS    (UINT64_C(24) * 3600 * 1000)
+
 /* Where a value comes from: the name that a complaint begins with. */
 struct source {
     const char *name, *value;
@@ -109,6 +112,16 @@ static enum hl_err read_max_body(struct hl_settings *s, char *why)
     return HL_OK;
 }
 
+static enum hl_err read_setup_timeout(struct hl_settings *s, char *why)
+{
+    struct source from = find(NULL, NULL, "HOOKLINE_FUNCTION_SETUP_TIMEOUT");
+    s->setup_timeout_ms = DEFAULT_SETUP_TIMEOUT_MS;
+    if (from.value && (!hl_value_parse_duration(hl_str_from(from.value), &s->setup_timeout_ms) ||
+                          s->setup_timeout_ms > MOST_SETUP_TIMEOUT_MS))
+        return refuse(why, &from, "allowed is a time up to 24h, such as 10m; 0 is none");
+    return HL_OK;
+}
+
 static enum hl_err read_log(struct hl_settings *s, char *why)
 {
     static const char *const levels[] = {[HL_LOG_DEBUG] = "debug",
@@ -147,6 +160,8 @@ enum hl_err hl_settings_read(struct hl_settings *settings,
         err = read_envelope(settings, why);
     if (!err)
         err = read_max_body(settings, why);
+    if (!err)
+        err = read_setup_timeout(settings, why);
     if (!err)
         err = read_log(settings, why);
     return err;

@@ -33,6 +33,7 @@ struct hl_settings {
     uint32_t concurrency;
     bool has_envelope; /* results are wrapped as {"run_id","run_time_ms","result"} */
     uint64_t max_body;
+    uint64_t setup_timeout_ms; /* 0: none */
     enum hl_log_level log_level;
     enum hl_log_format log_format;
 };

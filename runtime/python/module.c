@@ -65,6 +65,15 @@ static PyObject *start_log(PyObject *module, PyObject *unused)
     return hl_py_none();
 }
 
+/* flush_log(): what waits in the log is written, for a process that is about to end by _exit. */
+static PyObject *flush_log(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    hl_log_sink_put_last("", 0);
+    return hl_py_none();
+}
+
 /* log(lines: bytes): lines of the log, each with its newline. */
 static PyObject *log_lines(PyObject *module, PyObject *bytes)
 {
@@ -80,6 +89,7 @@ static PyObject *log_lines(PyObject *module, PyObject *bytes)
 static PyMethodDef functions[] = {
     {"is_forked", is_forked, METH_NOARGS, NULL},
     {"start_log", start_log, METH_NOARGS, NULL},
+    {"flush_log", flush_log, METH_NOARGS, NULL},
     {"log", log_lines, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -206,6 +206,13 @@ static PyObject *get_concurrency(PyObject *object, void *closure)
     return PyLong_FromUnsignedLong(self_of(object)->settings.concurrency);
 }
 
+/* Milliseconds that setup() may take; 0: any. */
+static PyObject *get_setup_timeout_ms(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(self_of(object)->settings.setup_timeout_ms);
+}
+
 static PyObject *get_log_level(PyObject *object, void *closure)
 {
     static const char *const names[] = {[HL_LOG_DEBUG] = "debug",
@@ -236,6 +243,7 @@ static PyGetSetDef members[] = {
     {"bell", get_bell, NULL, NULL, NULL},
     {"address", get_address, NULL, NULL, NULL},
     {"concurrency", get_concurrency, NULL, NULL, NULL},
+    {"setup_timeout_ms", get_setup_timeout_ms, NULL, NULL, NULL},
     {"log_level", get_log_level, NULL, NULL, NULL},
     {"log_format", get_log_format, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},

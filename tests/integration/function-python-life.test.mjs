@@ -54,6 +54,15 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
         ['def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /ValueError: no model/],
         ['async def setup():\n    raise ValueError("no model")\ndef run(): pass\n', /^setup\(\) failed$/, /no model/],
         ['import sys\nasync def setup():\n    sys.exit(3)\ndef run(): pass\n', /^setup\(\) failed$/, /SystemExit: 3/],
+        ['def setup():\n    while True: pass\ndef run(): pass\n', /^setup\(\) has not ended within 0\.2 s/, /in setup\n/],
+        ['def run(): pass\n\ndef run(x): pass\n', /defines run\(\) twice, in line 1 and in line 3/],
+        ['class Own: pass\ndef run(a: int, x: Own): pass\n', /run\(\): the hint of 'x' cannot be held: main\.Own$/],
+        ['def run(x: complex): pass\n', /run\(\): the hint of 'x' cannot be held: complex$/],
+        ['from pathlib import Path\ndef run(x: list[Path]): pass\n', /'x' cannot be held: pathlib\.Path would name files/],
+        [
+            'import dataclasses\n@dataclasses.dataclass\nclass P:\n    z: complex\ndef run(x: P): pass\n',
+            /'x' cannot be held: complex, in main\.P$/,
+        ],
         ['from os import getcwd\n_x = 1\n', /defines no public function; .*def run/],
         ['', /defines no public function/],
         [null, /main\.py does not exist: name the file/],
@@ -63,7 +72,8 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
         ],
     ];
     for (const [source, message, traceback] of failing) {
-        const { code, log, stderr } = await runPython(t, source);
+        const env = `${message}`.includes('has not ended') ? { HOOKLINE_FUNCTION_SETUP_TIMEOUT: '200ms' } : {};
+        const { code, log, stderr } = await runPython(t, source, { env });
         assert.equal(code, 1, stderr);
         const line = log.find((entry) => entry.level === 'error');
         assert.match(line.msg, message);

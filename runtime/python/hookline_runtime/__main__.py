@@ -26,7 +26,7 @@ def main():
         sys.argv[:] = [options.file]
         module = loader.load(options.file)
         host = Host(server, loader.endpoints(module), event_loop)
-        loader.set_up(module, event_loop)
+        loader.set_up(module, event_loop, server.setup_timeout_ms)
         server.start(host.callees())
     except loader.CannotStart as reason:
         _refuse(reason)

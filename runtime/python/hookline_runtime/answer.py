@@ -1,13 +1,20 @@
 """From what a function returns or yields to the text that is sent."""
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
 import json
+import math
+import os
+import re
+import secrets
+import uuid
 
+LONGEST_PATH = 1000  # characters of a path that is told
 
 class NotJson(Exception):
     """A value, or something inside it, that JSON has no form for; the text names its type."""
-
-
-def _refuse(value):
-    raise NotJson(name_of(type(value)))
 
 
 def name_of(kind):
@@ -17,9 +24,94 @@ def name_of(kind):
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-_compact = {"separators": (",", ":"), "allow_nan": False, "default": _refuse}
+class _HasDecimal(Exception):
+    """The value has a Decimal in it, which takes another way."""
+
+
+def _plain(value):
+    """What a value that JSON has no form for is written as; raises NotJson."""
+    kind = type(value)
+    known = _KNOWN.get(kind)
+    if known:
+        return known(value)
+    for base, write in _BASES:
+        if isinstance(value, base):
+            return write(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    for name in _METHODS:
+        method = getattr(value, name, None)
+        if callable(method) and not isinstance(value, type):
+            return method()
+    raise NotJson(name_of(kind))
+
+
+def _write_decimal(value):
+    raise _HasDecimal
+
+
+def _write_seconds(value):
+    return int(value.total_seconds()) if not value.microseconds else value.total_seconds()
+
+
+def _write_bytes(value):
+    return base64.b64encode(value).decode()
+
+
+def _write_path(value):
+    raise NotJson(f"{name_of(type(value))} (a file is sent as the whole value, not inside one)")
+
+
+_KNOWN = {
+    datetime.datetime: lambda value: value.isoformat(),
+    datetime.date: lambda value: value.isoformat(),
+    datetime.time: lambda value: value.isoformat(),
+    datetime.timedelta: _write_seconds,
+    uuid.UUID: str,
+    decimal.Decimal: _write_decimal,
+    set: list,
+    frozenset: list,
+    bytes: _write_bytes,
+    bytearray: _write_bytes,
+    memoryview: _write_bytes,
+}
+_BASES = [
+    (enum.Enum, lambda value: value.value),
+    (os.PathLike, _write_path),
+    *((kind, write) for kind, write in _KNOWN.items()),
+]
+# Of pydantic 2, of the author's, of numpy.
+_METHODS = ("model_dump", "__json__", "to_dict", "tolist")
+
+
+def _plain_model(value):
+    """The same, for pydantic 1 as well."""
+    if hasattr(type(value), "__fields__") and hasattr(type(value), "parse_obj"):
+        root = value.dict()
+        return root["__root__"] if list(root) == ["__root__"] else root
+    return _plain(value)
+
+
+_compact = {"separators": (",", ":"), "allow_nan": False, "default": _plain_model}
 _encode = json.JSONEncoder(ensure_ascii=False, **_compact).encode
 _encode_ascii = json.JSONEncoder(ensure_ascii=True, **_compact).encode
+
+# A Decimal's digits pass the encoder as a text that nobody can guess, and that loses its quotes afterwards.
+_mark = secrets.token_hex(16)
+_marked = re.compile(f'"{_mark}([^"]*)"')
+
+
+def _plain_exact(value):
+    if not isinstance(value, decimal.Decimal):
+        return _plain_model(value)
+    if not value.is_finite():
+        raise NotJson(f"{name_of(type(value))} ({value})")
+    return f"{_mark}{value}"
+
+
+def _encode_exact(value):
+    text = json.JSONEncoder(**{**_compact, "default": _plain_exact}).encode(value)
+    return _marked.sub(r"\1", text)
 
 
 def to_json(value):
@@ -28,12 +120,57 @@ def to_json(value):
         return _encode(value).encode()
     except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has no form for it
         return _encode_ascii(value).encode()
-    except ValueError as error:  # not a number, infinity, a list that contains itself
-        raise NotJson(f"{name_of(type(value))} ({error})") from None
-    except TypeError as error:  # a key that is not a string
-        raise NotJson(f"{name_of(type(value))} ({error})") from None
+    except (_HasDecimal, NotJson, ValueError, TypeError, RecursionError) as error:
+        if not isinstance(error, _HasDecimal):
+            raise _explained(value, error) from None
+    try:
+        return _encode_exact(value).encode()
+    except (NotJson, ValueError, TypeError, RecursionError) as error:
+        raise _explained(value, error) from None
+
+
+def _explained(value, error):
+    """What cannot be written, and where it stands."""
+    try:
+        where, what = _find(value, "", []) or ("", None)
     except RecursionError:
-        raise NotJson(f"{name_of(type(value))} (it is nested too deep)") from None
+        where, what = "", f"{name_of(type(value))} (it is nested too deep)"
+    except Exception:  # an object that says something else each time
+        where, what = "", None
+    if what is None:
+        what = str(error) if isinstance(error, NotJson) else f"{name_of(type(value))} ({error})"
+    return NotJson(f"{what}, at {where}" if where else what)
+
+
+def _find(value, path, above):
+    kind = type(value)
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (path, f"{name_of(kind)} ({value})")
+    if value is None or isinstance(value, (str, int)):
+        return None
+    if isinstance(value, decimal.Decimal):
+        return None if value.is_finite() else (path, f"{name_of(kind)} ({value})")
+    if any(value is other for other in above):
+        return path, f"{name_of(kind)} (it contains itself)"
+    above = [*above, value]
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if not (name is None or isinstance(name, (str, int, float))):
+                return path, f"{name_of(kind)} (a key of it is a {name_of(type(name))})"
+            found = _find(item, f"{path}.{name}"[:LONGEST_PATH], above)
+            if found:
+                return found
+        return None
+    if isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            found = _find(item, f"{path}[{i}]", above)
+            if found:
+                return found
+        return None
+    try:
+        return _find(_plain_model(value), path, above)
+    except NotJson as error:
+        return path, str(error)
 
 
 def to_utf8(text):

@@ -1,5 +1,4 @@
 """The functions of a module that are endpoints, and how a JSON object becomes the arguments of one."""
-import difflib
 import functools
 import inspect
 import json
@@ -7,11 +6,14 @@ import logging
 import re
 import typing
 
-from .hint import Mismatch, any_of, converter_of, nullable, schema_of
+from .bounds import bounded, default_of, is_field
+from .form import nullable
+from .hint import Definitions, Hints, Unheld
+from .mismatch import MOST_FAULTS, Mismatch, said, text_of
+from .record import Member, object_schema, suggestion
 from .request import Request
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
-LONGEST_DEFAULT = 4096  # characters of its JSON: a longer one is not told
 LONGEST_ABOUT = 1000
 RESERVED = {"setup", "healthz"}  # the one runs before the first call, the other is the server's own
 
@@ -32,12 +34,14 @@ class Endpoint:
     def __init__(self, name, function):
         self.name = name
         self.function = function
-        self._converters = {}  # by parameter; None: any value
+        self._hints = Hints()
+        self._members = {}  # the parameters
+        self._converters = {}  # of each; None: any value
         self._required = []
-        self._schemas = {}  # by parameter, as others read them
+        self._factories = {}  # of defaults that are not the function's own: those of a Field
         self._positional = []  # parameters that Python takes by position only: def f(a, /)
-        self._takes_any_name = False
-        self._convert_other = _refuse_name  # what is not a parameter; with **members their hint's
+        self._other = None  # the form of what is not a parameter: of **members
+        self._convert_other = _refuse_name
         self._read_signature()
         self.is_raw = self._request_parameter is not None
         self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
@@ -48,18 +52,22 @@ class Endpoint:
         except (TypeError, ValueError) as error:
             raise BadSignature(f"{self.name}() has no signature that can be read: {error}") from None
         parameters = signature.parameters.values()
-        hints = self._hints()
+        hints = self._read_hints()
         requests = [p for p in parameters if hints.get(p.name) is Request]
         if requests and len(parameters) > 1:
             raise BadSignature(f"{self.name}(): a parameter that is a Request must be the only one")
         self._request_parameter = requests[0] if requests else None
-        for parameter in parameters:
-            self._add(parameter, hints.get(parameter.name))
+        for parameter in parameters if not requests else ():
+            try:
+                self._add(parameter, hints.get(parameter.name, typing.Any))
+            except Unheld as unheld:
+                raise BadSignature(f"{self.name}(): the hint of '{parameter.name}' cannot be held: {unheld}") from None
+        self.is_exact = self._hints.is_exact
 
-    def _hints(self):
+    def _read_hints(self):
         function = inspect.unwrap(_behind_partial(self.function))
         try:
-            return typing.get_type_hints(function)
+            return typing.get_type_hints(function, include_extras=True)
         except Exception as error:  # names that exist for a type checker only, syntax of a newer Python
             _log.warning("%s(): a type hint cannot be read, so it is not checked: %s", self.name, error)
             hints = getattr(function, "__annotations__", {})
@@ -67,35 +75,47 @@ class Endpoint:
 
     def _add(self, parameter, hint):
         if parameter.kind is parameter.VAR_KEYWORD:
-            self._takes_any_name = True
-            self._convert_other = converter_of(hint) if hint is not None else None
+            self._other = self._hints.form_of(hint)
+            self._convert_other = self._other.convert
         elif parameter.kind is not parameter.VAR_POSITIONAL:
-            convert = converter_of(hint) if hint is not None else None
-            if parameter.default is None:
-                convert = nullable(convert)
-            self._converters[parameter.name] = convert
-            self._schemas[parameter.name] = _schema(parameter, hint)
-            if parameter.default is parameter.empty:
+            member = self._member(parameter, self._hints.form_of(hint))
+            self._members[parameter.name] = member
+            self._converters[parameter.name] = member.form.convert
+            if member.is_required:
                 self._required.append(parameter.name)
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 self._positional.append(parameter)
+
+    def _member(self, parameter, form):
+        default = parameter.default
+        if is_field(default):
+            try:
+                form = bounded(form, [default])
+            except ValueError as error:
+                raise Unheld(str(error)) from None
+            default, factory = default_of(parameter.default)
+            if factory is not None:
+                self._factories[parameter.name] = factory
+                return Member(form, is_required=False)
+            if default is not parameter.empty:
+                self._factories[parameter.name] = lambda: default
+        return Member(nullable(form) if default is None else form, default, default is parameter.empty)
 
     def input(self):
         """The JSON Schema of a body, as text; None where that is not for us to know."""
         if self.is_raw:
             return None
-        schema = {
-            "type": "object",
-            "properties": self._schemas,
-            "required": self._required,
-            "additionalProperties": self._takes_any_name,
-        }
+        definitions = Definitions()
+        others = self._other is not None and (self._other.schema(definitions) or True)
+        schema = object_schema(self._members, others, definitions)
+        if definitions.found:
+            schema["$defs"] = definitions.found
         about = inspect.getdoc(self.function) if inspect.isfunction(self.function) else None
         if about:
             schema["description"] = about.partition("\n\n")[0][:LONGEST_ABOUT]
         try:
             return json.dumps(schema, allow_nan=False)
-        except (TypeError, ValueError):  # a Literal of something that JSON has no form for
+        except (TypeError, ValueError):  # something that JSON has no form for, of the author's
             return None
 
     def call(self, members):
@@ -112,11 +132,17 @@ class Endpoint:
                 arguments[name] = value if convert is None else convert(value)
             except Mismatch:
                 faults = self._faults(members)
+                break
+            except RecursionError:
+                raise BadArguments(f"{self.name}(): '{name}' is nested too deep") from None
         for name in self._required:
             if name not in members:
-                faults = self._faults(members)
+                faults = faults or self._faults(members)
         if faults:
-            raise BadArguments(f"{self.name}(): {'; '.join(faults)}")
+            raise BadArguments(faults)
+        for name, make in self._factories.items():
+            if name not in arguments:
+                arguments[name] = make()
         if not self._positional:
             return self.function(**arguments)
         return self.function(*self._take_positional(arguments), **arguments)
@@ -127,24 +153,21 @@ class Endpoint:
         return self.function(request)
 
     def _faults(self, members):
-        """Everything that is wrong, one text each: what is missing first, then in the order of the members."""
+        """Everything that is wrong, in one text: what is missing first, then in the order of the members."""
         faults = [f"'{name}' is missing" for name in self._required if name not in members]
+        count = len(faults)
         for name, value in members.items():
             convert = self._converters.get(name, self._convert_other)
-            if name not in self._converters and not self._takes_any_name:
-                faults.append(f"'{name}' is not a parameter{self._suggestion(name)}")
-            elif convert is not None:
+            if convert is not None:
                 try:
                     convert(value)
                 except Mismatch as mismatch:
-                    faults.append(mismatch.tell(name))
-        return faults
-
-    def _suggestion(self, name):
-        if not self._converters:
-            return " (it has none)"
-        near = difflib.get_close_matches(name, self._converters, 1)
-        return f" (did you mean '{near[0]}'?)" if near else f" (it has {', '.join(self._converters)})"
+                    count += len(mismatch.faults)
+                    if len(faults) >= MOST_FAULTS:
+                        continue
+                    near = suggestion(name, self._members) if convert is _refuse_name else ""
+                    faults += [fault.tell(name) + near for fault in mismatch.faults]
+        return text_of(self.name, faults, count)
 
     def _take_positional(self, arguments):
         """Takes those that go by position out of `arguments`; from the first one left out on, defaults stand in."""
@@ -157,21 +180,8 @@ class Endpoint:
         return values
 
 
-def _schema(parameter, hint):
-    schema = schema_of(hint) if hint is not None else {}
-    if parameter.default is parameter.empty:
-        return schema
-    if parameter.default is None and schema:
-        schema = any_of([schema, {"type": "null"}])
-    try:
-        text = json.dumps(parameter.default, allow_nan=False)
-    except (TypeError, ValueError):
-        return schema
-    return {**schema, "default": parameter.default} if len(text) <= LONGEST_DEFAULT else schema
-
-
 def _refuse_name(value):
-    raise Mismatch("no parameter", value)
+    raise said("is not a parameter")
 
 
 def endpoints_of(module):

@@ -1,222 +1,184 @@
-"""From a type hint to a converter of JSON values.
+"""From a type hint to the form of its values, and what those forms are called in a schema."""
+from __future__ import annotations
 
-A converter is a function of one value that answers the argument, or raises Mismatch. None stands for a hint that says
-nothing about JSON (Any, a class of the author's): the value is passed as it is. Two things differ from what Python's
-own types say, because callers write JSON: true and false are not integers, and an integer is good for a float.
-"""
-import base64
-import binascii
 import collections.abc
+import enum
+import os
 import typing
+from typing import Any, Callable, Dict, Tuple
+
+from .bounds import bounded
+from .form import ANY, NULL, OBJECT, PLAIN, Form, Schema, array_of, array_of_each, literal, object_of, one_of
+from .model import model_form, split
+from .record import is_record, members_of, record_form
+from .scalar import DECIMAL, SCALARS, enum_form
 
 try:
     from types import UnionType  # int | None, from Python 3.10 on
 except ImportError:
-    UnionType = typing.Union
+    UnionType = typing.Union  # type: ignore[assignment,misc]
+
+ARRAYS = (list, collections.abc.Sequence, collections.abc.MutableSequence, collections.abc.Iterable,
+          collections.abc.Collection)
+SETS = {set: set, collections.abc.Set: set, collections.abc.MutableSet: set, frozenset: frozenset}
+OBJECTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+WRAPPERS = {"Required", "NotRequired", "ReadOnly", "Final", "ClassVar"}  # around the hint itself
 
 
-class Mismatch(Exception):
-    """A value is not of the kind that its hint asks for. `path` leads from the parameter to the value."""
-
-    def __init__(self, expected, value, path=""):
-        super().__init__(expected)
-        self.expected = expected
-        self.value = value
-        self.path = path
-
-    def tell(self, name):
-        kind = kind_of(self.value)
-        but = "" if kind in self.expected else f", not {kind}"
-        return f"'{name}{self.path}' must be {self.expected}{but}"
+class Unheld(Exception):
+    """A hint that no JSON value can be held against; the text names it."""
 
 
-KINDS = {
-    type(None): "null",
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "a string",
-    list: "an array",
-    dict: "an object",
-}
+class Hints:
+    """The forms of the hints of one function."""
 
+    def __init__(self) -> None:
+        self._records: Dict[Any, Form] = {}
+        self.is_exact = False  # a Decimal among them: numbers keep their digits
 
-def kind_of(value):
-    """What a JSON value is, in words that a caller in any language knows."""
-    if type(value) is float:
-        return "a number with a fraction"
-    if type(value) is bool:
-        return "true" if value else "false"
-    return KINDS.get(type(value), type(value).__name__)
+    def form_of(self, hint: Any) -> Form:
+        if hint is None:
+            return NULL
+        if hint is Any or hint is object or isinstance(hint, typing.TypeVar):
+            return ANY
+        if isinstance(hint, type) and hint in PLAIN:
+            return PLAIN[hint]
+        if isinstance(hint, type) and hint in SCALARS:
+            self.is_exact = self.is_exact or SCALARS[hint] is DECIMAL
+            return SCALARS[hint]
+        if hasattr(hint, "__supertype__"):  # a NewType
+            return self.form_of(hint.__supertype__)
+        origin = typing.get_origin(hint)
+        if origin is not None:
+            return self._generic(hint, origin, typing.get_args(hint))
+        if hasattr(hint, "__value__"):  # type X = …
+            return self.form_of(hint.__value__)
+        if hint in (*ARRAYS, *SETS, *OBJECTS, tuple):
+            return self._generic(hint, hint, ())
+        return self._class(hint)
 
-
-def converter_of(hint):
-    """The converter for a hint that was evaluated; None when any value will do."""
-    if hint is None:
-        hint = type(None)
-    if isinstance(hint, type) and hint in PLAIN:
-        return PLAIN[hint]
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Union or origin is UnionType:
-        return _union(arguments)
-    if origin is typing.Literal:
-        return _literal(arguments)
-    if origin in ARRAYS:
-        return _array_of(converter_of(arguments[0]) if arguments else None)
-    if origin in OBJECTS:
-        return _object_of(converter_of(arguments[1]) if len(arguments) == 2 else None)
-    return None
-
-
-def schema_of(hint):
-    """The JSON Schema of what such a hint takes; {} when any value will do."""
-    if hint is None:
-        hint = type(None)
-    if isinstance(hint, type) and hint in SCHEMAS:
-        return dict(SCHEMAS[hint])
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Union or origin is UnionType:
-        return any_of([schema_of(option) for option in arguments])
-    if origin is typing.Literal:
-        return {"enum": list(arguments)}
-    if origin in ARRAYS:
-        return _with("array", "items", arguments[:1])
-    if origin in OBJECTS:
-        return _with("object", "additionalProperties", arguments[1:])
-    return {}
-
-
-def any_of(schemas):
-    """The schema of what one of them takes."""
-    flat = [option for schema in schemas for option in schema.get("anyOf", [schema])]
-    options = [option for i, option in enumerate(flat) if option not in flat[:i]]
-    if {} in options:
-        return {}
-    return options[0] if len(options) == 1 else {"anyOf": options}
-
-
-def _with(kind, keyword, hints):
-    inner = schema_of(hints[0]) if hints else {}
-    return {"type": kind, keyword: inner} if inner else {"type": kind}
-
-
-def nullable(converter):
-    """The same converter, for which null is good as well: the default of its parameter is None."""
-    return converter and _union_of([PLAIN[type(None)], converter])
-
-
-def _exactly(kind):
-    def convert(value):
-        if type(value) is kind:
-            return value
-        raise Mismatch(convert.expected, value)
-
-    convert.expected = KINDS[kind]
-    return convert
-
-
-def _to_float(value):
-    if type(value) is float:
-        return value
-    if type(value) is not int:
-        raise Mismatch(_to_float.expected, value)
-    try:
-        return float(value)
-    except OverflowError:
-        raise Mismatch("a number that a float can hold", value) from None
-
-
-def _to_bytes(value):
-    if type(value) is str:
-        try:
-            return base64.b64decode(value, validate=True)
-        except (binascii.Error, ValueError):
-            pass
-    raise Mismatch(_to_bytes.expected, value)
-
-
-_to_float.expected = KINDS[float]
-_to_bytes.expected = "a string of base64"
-
-PLAIN = {kind: _exactly(kind) for kind in (type(None), bool, int, str, list, dict)}
-PLAIN.update({float: _to_float, bytes: _to_bytes})
-ARRAYS = {list, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection}
-OBJECTS = {dict, collections.abc.Mapping, collections.abc.MutableMapping}
-
-
-SCHEMAS = {
-    type(None): {"type": "null"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    str: {"type": "string"},
-    bytes: {"type": "string", "contentEncoding": "base64"},
-    list: {"type": "array"},
-    dict: {"type": "object"},
-}
-
-
-def _union(hints):
-    converters = [converter_of(hint) for hint in hints]
-    if None in converters:  # one of them takes anything
-        return None
-    return _union_of(converters)
-
-
-def _union_of(converters):
-    options = [option for convert in converters for option in getattr(convert, "options", [convert])]
-    # The more exact first: an int stays one in float | int, and text one in bytes | str. Null is named last.
-    ranks = {_to_float: 1, _to_bytes: 1, PLAIN[type(None)]: 2}
-    options = sorted(dict.fromkeys(options), key=lambda option: ranks.get(option, 0))
-
-    def convert(value):
-        deepest = None
-        for option in options:
+    def _generic(self, hint: Any, origin: Any, arguments: Tuple[Any, ...]) -> Form:
+        if origin is typing.Union or origin is UnionType:
+            return one_of([self.form_of(option) for option in arguments])
+        if origin is typing.Literal:
+            return _literal(arguments)
+        if hasattr(hint, "__metadata__"):  # Annotated
             try:
-                return option(value)
-            except Mismatch as mismatch:
-                if mismatch.path:  # the container was right: what is wrong inside says more
-                    deepest = mismatch
-        raise deepest or Mismatch(convert.expected, value)
+                return bounded(self.form_of(arguments[0]), hint.__metadata__)
+            except ValueError as error:
+                raise Unheld(str(error)) from None
+        if origin in ARRAYS:
+            return array_of(self._first(arguments))
+        if origin in SETS:
+            return array_of(self._first(arguments), SETS[origin])
+        if origin is tuple:
+            return self._tuple(arguments)
+        if origin in OBJECTS:
+            return self._object(arguments)
+        if getattr(origin, "_name", None) in WRAPPERS:
+            return self.form_of(arguments[0])
+        if isinstance(origin, type) and is_record(origin):
+            return self._record(origin)
+        raise Unheld(_name(hint))
 
-    convert.expected = " or ".join(dict.fromkeys(option.expected for option in options))
-    convert.options = options
-    return convert
+    def _first(self, arguments: Tuple[Any, ...]) -> Form:
+        return self.form_of(arguments[0]) if arguments else ANY
+
+    def _tuple(self, arguments: Tuple[Any, ...]) -> Form:
+        if not arguments or (len(arguments) == 2 and arguments[1] is ...):
+            return array_of(self._first(arguments), tuple)
+        return array_of_each([self.form_of(item) for item in arguments if item != ()])
+
+    def _object(self, arguments: Tuple[Any, ...]) -> Form:
+        if len(arguments) != 2:
+            return OBJECT
+        if self.form_of(arguments[0]) not in (ANY, PLAIN[str]):
+            raise Unheld("a dict whose keys are not str")
+        return object_of(self.form_of(arguments[1]))
+
+    def _class(self, hint: Any) -> Form:
+        if isinstance(hint, type) and issubclass(hint, os.PathLike):
+            raise Unheld(f"{_name(hint)} would name files of the server")
+        form = enum_form(hint) if isinstance(hint, enum.EnumMeta) else model_form(hint)
+        if form:
+            return form
+        if is_record(hint):
+            return self._record(hint)
+        raise Unheld(_name(hint))
+
+    def _record(self, kind: Any) -> Form:
+        if kind not in self._records:
+            form, members = record_form(kind)
+            self._records[kind] = form
+            try:
+                members.update(members_of(kind, self.form_of))
+            except Unheld as unheld:
+                raise Unheld(f"{unheld}, in {_name(kind)}") from None
+            except (NameError, TypeError, AttributeError) as error:
+                raise Unheld(f"{_name(kind)} ({error})") from None
+        return self._records[kind]
 
 
-def _literal(values):
-    def convert(value):
-        for allowed in values:
-            if type(value) is type(allowed) and value == allowed:
-                return value
-        raise Mismatch(convert.expected, value)
-
-    convert.expected = "one of " + ", ".join(repr(value) for value in values)
-    return convert
+def _literal(allowed: Tuple[Any, ...]) -> Form:
+    values = [option.value if isinstance(option, enum.Enum) else option for option in allowed]
+    for value in values:
+        if type(value) not in (str, int, bool, type(None)):
+            raise Unheld(f"Literal[{value!r}]")
+    return literal(values, allowed)
 
 
-def _array_of(item):
-    def convert(value):
-        if type(value) is not list:
-            raise Mismatch(convert.expected, value)
-        return [_inside(item, element, f"[{i}]") for i, element in enumerate(value)]
-
-    convert.expected = KINDS[list]
-    return convert if item else PLAIN[list]
+def _name(hint: Any) -> str:
+    if isinstance(hint, type) and typing.get_origin(hint) is None:
+        return hint.__qualname__ if hint.__module__ == "builtins" else f"{hint.__module__}.{hint.__qualname__}"
+    return repr(hint) if not isinstance(hint, typing.ForwardRef) else repr(hint.__forward_arg__)
 
 
-def _object_of(item):
-    def convert(value):
-        if type(value) is not dict:
-            raise Mismatch(convert.expected, value)
-        return {name: _inside(item, member, f".{name}") for name, member in value.items()}
+class Definitions:
+    """The `$defs` of a schema: each class once, under a name of its own."""
 
-    convert.expected = KINDS[dict]
-    return convert if item else PLAIN[dict]
+    def __init__(self) -> None:
+        self._names: Dict[Any, str] = {}
+        self.found: Dict[str, Schema] = {}
+
+    def refer(self, kind: Any, name: str, describe: Callable[[], Schema]) -> Schema:
+        if kind not in self._names:
+            self._names[kind] = name = self._free(name)
+            self.found[name] = {}  # it may lead to itself
+            self.found[name] = describe()
+        return {"$ref": f"#/$defs/{self._names[kind]}"}
+
+    def adopt(self, kind: Any, name: str, describe: Callable[[], Schema]) -> Schema:
+        """The same for a schema that was made elsewhere and brings definitions of its own."""
+        if kind not in self._names:
+            own, others = split(describe())
+            names = {other: other for other in others}
+            for other, schema in others.items():
+                if self.found.get(other, schema) != schema:
+                    names[other] = self._free(other)
+            for other, schema in others.items():
+                self.found[names[other]] = _renamed(schema, names)
+            if list(own) == ["$ref"]:  # it leads to itself
+                self._names[kind] = names[own["$ref"].rpartition("/")[2]]
+            else:
+                self._names[kind] = name = name if self.found.get(name) == own else self._free(name)
+                self.found[name] = _renamed(own, names)
+        return {"$ref": f"#/$defs/{self._names[kind]}"}
+
+    def _free(self, name: str) -> str:
+        number, free = 1, name
+        while free in self.found:
+            number += 1
+            free = f"{name}{number}"
+        return free
 
 
-def _inside(convert, value, path):
-    try:
-        return convert(value)
-    except Mismatch as mismatch:
-        raise Mismatch(mismatch.expected, mismatch.value, path + mismatch.path) from None
+def _renamed(schema: Any, names: Dict[str, str]) -> Any:
+    if isinstance(schema, list):
+        return [_renamed(item, names) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {name: _renamed(item, names) for name, item in schema.items()}
+    target = schema.get("$ref")
+    if isinstance(target, str) and target.rpartition("/")[2] in names:
+        result["$ref"] = f"#/$defs/{names[target.rpartition('/')[2]]}"
+    return result

@@ -7,6 +7,8 @@ import asyncio
 import contextvars
 import json
 import logging
+import mimetypes
+import os
 import threading
 import types
 
@@ -16,6 +18,7 @@ from .context import Context, enter
 from .endpoint import BadArguments
 from .event_loop import Gone
 from .request import Request, Response
+from .scalar import Digits, read_integer
 
 # What most functions return; their subclasses and all else take the longer way.
 PLAIN = {dict, list, str, int, float, bool, type(None)}
@@ -24,6 +27,7 @@ STATUSES = range(200, 600)
 TURN = 32  # values of a generator that never waits, and then others have their turn
 
 _decode = json.JSONDecoder().raw_decode
+_decode_exact = json.JSONDecoder(parse_float=Digits.read, parse_int=read_integer).raw_decode
 
 
 class Host:
@@ -63,7 +67,7 @@ class Host:
     def _serve(self, call):
         endpoint = self._endpoints[call.callee]
         with _Answering(call, endpoint) as context:
-            self._answer(call, endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call)))
+            self._answer(call, endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call, endpoint)))
 
     def _answer(self, call, result, status=200):
         status, value = _split(result, status)
@@ -105,7 +109,7 @@ class Host:
         with _Answering(call, endpoint) as context:
             if call.is_gone:
                 raise Gone
-            result = endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call))
+            result = endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call, endpoint))
             await self._answer_async(call, result)
 
     async def _answer_async(self, call, result, status=200):
@@ -189,12 +193,13 @@ class _Answering:
         self._call.fail(status, detail.encode("utf-8", "backslashreplace"))
 
 
-def _members_of(call):
+def _members_of(call, endpoint):
     text = call.text.lstrip(" \t\r\n")
     if not text:
         return {}
     try:
-        return _decode(text)[0]  # the server has seen that it is an object, and nothing after it
+        # The server has seen that it is an object, and nothing after it.
+        return (_decode_exact if endpoint.is_exact else _decode)(text)[0]
     except (ValueError, RecursionError) as error:
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
 
@@ -221,6 +226,9 @@ def _send(call, status, value):
         call.answer_bytes(status, "", bytes(value))
     elif isinstance(value, Response):
         call.answer_bytes(value.status, value.content_type, value.body)
+    elif isinstance(value, os.PathLike):
+        with open(value, "rb") as file:
+            call.answer_bytes(status, mimetypes.guess_type(os.fspath(value))[0] or "", file.read())
     elif hasattr(kind, "__next__") or hasattr(kind, "__anext__") or hasattr(kind, "__await__"):
         return False
     else:

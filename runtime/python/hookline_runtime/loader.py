@@ -1,8 +1,13 @@
 """Finds and imports the file that holds the functions."""
+import ast
+import contextlib
 import importlib.util
+import logging
 import os
 import sys
+import threading
 
+from . import _server, log
 from .endpoint import BadSignature, endpoints_of
 from .forked import Guard
 
@@ -38,6 +43,7 @@ def load(path):
 
 def endpoints(module):
     """Its endpoints; that there is none is an error."""
+    _refuse_doubles(module)
     try:
         found = endpoints_of(module)
     except BadSignature as error:
@@ -48,18 +54,56 @@ def endpoints(module):
     return found
 
 
-def set_up(module, event_loop):
-    """Calls setup(), if the module has one: what must be done before the first call."""
+def _refuse_doubles(module):
+    """The second of two functions with one name would take the first one's place without a word."""
+    try:
+        with open(module.__file__, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):  # it was imported from elsewhere, or has changed since
+        return
+    lines = {}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
+            if node.name in lines and not node.decorator_list:
+                raise CannotStart(f"{module.__file__} defines {node.name}() twice, in line {lines[node.name]} and in line "
+                                  f"{node.lineno}: give one of them another name")
+            lines[node.name] = node.lineno
+
+
+def set_up(module, event_loop, timeout_ms):
+    """Calls setup(), if the module has one: what must be done before the first call. The process ends where it takes
+    longer than `timeout_ms`, unless that is 0."""
     setup = getattr(module, "setup", None)
     if not callable(setup):
         return
     try:
-        with Guard("setup()"):
-            result = setup()
-        if hasattr(result, "__await__"):
-            event_loop.run(result)
+        with _limit(timeout_ms):
+            with Guard("setup()"):
+                result = setup()
+            if hasattr(result, "__await__"):
+                event_loop.run(result)
     except (Exception, SystemExit) as error:
         raise CannotStart("setup() failed", error) from None
+
+
+@contextlib.contextmanager
+def _limit(timeout_ms):
+    timer = threading.Timer(timeout_ms / 1000, _give_up, [threading.get_ident(), timeout_ms])
+    timer.daemon = True
+    if timeout_ms:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _give_up(thread, timeout_ms):
+    """Nothing makes Python code stop but the end of its process; where it stood is in the log."""
+    log.write(logging.ERROR, f"setup() has not ended within {timeout_ms / 1000:g} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)",
+              [("traceback", log.stack_of(thread))])
+    _server.flush_log()
+    os._exit(1)
 
 
 def _loader(name, path):

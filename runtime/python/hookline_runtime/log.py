@@ -26,6 +26,7 @@ STDERR = 2
 _unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _word = re.compile(r"[!-~]+", re.ASCII)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_own = ("<frozen importlib", "<frozen runpy", os.path.dirname(__file__) + os.sep)  # frames that are not the author's
 _is_json = True
 _least = logging.INFO
 
@@ -81,11 +82,16 @@ def traceback_of(error):
     return "".join(lines).rstrip()
 
 
+def stack_of(thread):
+    """Where that thread stands, as in a traceback."""
+    frames = traceback.extract_stack(sys._current_frames()[thread])
+    return "".join(traceback.format_list([frame for frame in frames if not frame.filename.startswith(_own)])).rstrip()
+
+
 def _without_own(frames):
-    own = ("<frozen importlib", os.path.dirname(__file__) + os.sep)
     kept = []
     while frames:
-        if not frames.tb_frame.f_code.co_filename.startswith(own):
+        if not frames.tb_frame.f_code.co_filename.startswith(_own):
             kept.append(frames)
         frames = frames.tb_next
     for frame in reversed(kept):

@@ -24,6 +24,7 @@ Test(settings, have_defaults)
     cr_assert_eq(settings.concurrency, 1);
     cr_assert_not(settings.has_envelope);
     cr_assert_eq(settings.max_body, UINT64_C(64) << 20);
+    cr_assert_eq(settings.setup_timeout_ms, 30u * 60 * 1000);
     cr_assert_eq(settings.log_level, HL_LOG_INFO);
 }
 
@@ -57,6 +58,8 @@ Test(settings, a_wrong_value_is_named)
     static const struct {
         const char *name, *value, *says;
     } cases[] = {
+        {"HOOKLINE_FUNCTION_SETUP_TIMEOUT", "25h",
+            "HOOKLINE_FUNCTION_SETUP_TIMEOUT is \"25h\": allowed is a time up to 24h, such as 10m"},
         {"PORT", "65536", "PORT is \"65536\": allowed is a port from 0 to 65535"},
         {"PORT", "-1", "allowed is a port"},
         {"HOOKLINE_FUNCTION_HOST", "[::1]", "without brackets"},

@@ -1,0 +1,210 @@
+// What type hints ask for and results become: dataclasses, dates, decimals, models of pydantic, bounds, and their schema.
+import assert from 'node:assert/strict';
+import Ajv from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { test } from './lib/case.mjs';
+import { startPython } from './lib/python.mjs';
+
+const SOURCE = `
+import dataclasses, datetime, decimal, enum, pathlib, uuid
+from typing import Annotated, Any, List, NamedTuple, Optional, TypedDict, TypeVar, Union
+import pydantic
+from pydantic import Field
+
+class Size(enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+@dataclasses.dataclass
+class Node:
+    """A tree."""
+    name: str
+    weight: float = 1.0
+    children: List["Node"] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self):
+        if self.name == "odd":
+            raise ValueError("an odd name")
+        if self.name == "broken":
+            raise KeyError("broken")
+
+class Place(TypedDict, total=False):
+    day: datetime.date
+    note: str
+
+class Point(NamedTuple):
+    x: int
+    y: int = 0
+
+class Model(pydantic.BaseModel):
+    n: int = Field(le=4)
+    pair: tuple[int, str] = (1, "a")
+    next: Optional["Model"] = None
+
+    @pydantic.validator("n")
+    def is_odd(cls, value):
+        if value == 3:
+            raise RuntimeError("three")
+        return value
+
+class Bound:
+    """As those of annotated_types: known by their attributes."""
+    def __init__(self, **bounds):
+        vars(self).update(bounds)
+
+class Array:
+    """As numpy's: what it holds comes from tolist()."""
+    dtype = "float64"
+    def __init__(self, items): self.items = items
+    def tolist(self): return self.items
+
+class Custom:
+    def __json__(self): return {"custom": True}
+
+def _said(value):
+    return f"{type(value).__name__} {value!r}"
+
+def a_node(x: Node): return x
+def a_size(x: Size): return _said(x)
+def a_place(x: Place): return _said(x)
+def a_point(x: Point): return _said(x)
+def a_model(x: Model): return x
+def models(x: dict[str, List[Model]]): return [type(x["a"][0]).__name__, x]
+def a_decimal(x: decimal.Decimal): return x
+def decimals(x: List[Union[decimal.Decimal, None]], y: float = 0, z: Any = None): return [x, y, z]
+def a_time(x: datetime.datetime): return x
+def a_date(x: datetime.date): return x
+def a_clock(x: datetime.time): return x
+def a_duration(x: datetime.timedelta): return x
+def an_id(x: uuid.UUID): return x
+def a_pair(x: tuple[int, str]): return _said(x)
+def numbers(x: tuple[int, ...]): return _said(x)
+def a_set(x: set[int]): return x
+def a_limit(x: Annotated[int, Field(ge=1, le=4)]): return x
+def a_default(x: int = Field(2, le=4, description="how many")): return x
+def a_text(x: Annotated[str, Bound(min_length=2, max_length=3)]): return x
+def either(x: Union[Node, Point, int, str]): return _said(x)
+def a_variable(x: TypeVar("T"), y: object = None): return x
+
+def results(which: str):
+    return {
+        "array": Array([1.5, 2.0]), "nan": {"a": Array([0.0, float("nan")])}, "custom": [Custom()],
+        "enum": {"size": Size.LARGE}, "bytes": [b"ab"], "set": {1}, "path": [pathlib.Path("x")],
+    }[which]
+
+def a_file(name: str):
+    path = pathlib.Path(name)
+    path.write_text("<p>")
+    return path
+`;
+const ID = '0193e000-0000-7000-8000-00000000000a';
+const RFC_3339 = '2026-01-31T12:00:00.5Z';
+
+const GOOD = [
+    ['a_node', { name: 'a', children: [{ name: 'b', weight: 2 }] },
+        { name: 'a', weight: 1, children: [{ name: 'b', weight: 2, children: [] }] }],
+    ['a_size', 'l', "Size <Size.LARGE: 'l'>"],
+    ['a_place', { day: '2026-01-31' }, "dict {'day': datetime.date(2026, 1, 31)}"],
+    ['a_point', { x: 1 }, 'Point Point(x=1, y=0)'],
+    ['a_point', [1, 2], 'Point Point(x=1, y=2)'],
+    ['a_model', { n: 1, next: { n: 2 } }, { n: 1, pair: [1, 'a'], next: { n: 2, pair: [1, 'a'], next: null } }],
+    ['models', { a: [{ n: 1 }] }, ['Model', { a: [{ n: 1, pair: [1, 'a'], next: null }] }]],
+    ['a_time', RFC_3339, '2026-01-31T12:00:00.500000+00:00'],
+    ['a_date', '2026-01-31', '2026-01-31'],
+    ['a_clock', '12:00:01', '12:00:01'],
+    ['a_duration', 1.5, 1.5],
+    ['an_id', ID, ID],
+    ['a_pair', [1, 'a'], "tuple (1, 'a')"],
+    ['numbers', [1, 2], 'tuple (1, 2)'],
+    ['a_set', [1, 1], [1]],
+    ['a_limit', 4, 4],
+    ['a_text', 'abc', 'abc'],
+    ['either', { name: 'a' }, "Node Node(name='a', weight=1.0, children=[])"],
+    ['either', { x: 1 }, 'Point Point(x=1, y=0)'],
+    ['either', 'a', "str 'a'"],
+    ['a_variable', [null], [null]],
+];
+
+const BAD = [
+    ['a_node', { weight: 'x', children: [{ name: 1 }], zz: 1 },
+        /'x\.name' is missing; 'x\.weight' must be a number, not a string \("x"\); 'x\.children\[0\]\.name' must be a string, not an integer \(1\); 'x\.zz' is not a member \(it has name, weight, children\)$/],
+    ['a_node', { name: 'odd' }, /'x' is refused: an odd name$/],
+    ['a_size', 'xl', /'x' must be one of 's', 'l', not a string \("xl"\)/],
+    ['a_place', { day: '2026-02-30' }, /'x\.day' must be a date, as 2026-01-31, not a string \("2026-02-30"\)/],
+    ['a_point', [1, 2, 3], /'x' has 3 items, and Point has 2/],
+    ['a_model', { n: 5, pair: [1], next: { n: 'z'.repeat(99) } },
+        /'x\.n' is refused: .*, not 5; 'x\.pair' is refused: .*; 'x\.next\.n' is refused: .*, not "z{59}…"/],
+    ['models', { a: [{ n: 9 }] }, /'x\.a\[0\]\.n' is refused/],
+    ['a_decimal', 'NaN', /'x' must be a number, or a string with one, not "NaN"/],
+    ['a_time', '2026-01-31T12:00:00', /'x' must be a date and time with its offset/],
+    ['a_duration', 1e300, /'x' must be seconds, at most/],
+    ['an_id', ID.slice(1), /'x' must be a UUID/],
+    ['a_pair', [1], /'x' must be an array of 2, and has 1/],
+    ['a_set', [[1]], /'x\[0\]' must be an integer, not an array/],
+    ['a_limit', 9, /'x' must be at most 4, not 9$/],
+    ['a_limit', '9', /'x' must be an integer, not a string \("9"\)$/],
+    ['a_default', 9, /'x' must be at most 4, not 9$/],
+    ['a_text', 'a', /'x' must have a length of at least 2, and has 1$/],
+];
+
+test('a value is what its hint says; what is wrong is named, each with its path and what came', async (t) => {
+    const app = await startPython(t, SOURCE);
+    for (const [name, x, result] of GOOD) {
+        const answer = await app.call(name, { x });
+        assert.equal(answer.status, 200, `${name}: ${answer.text}`);
+        assert.deepEqual(answer.json(), result, name);
+    }
+    for (const [name, x, pattern] of BAD) {
+        const answer = await app.call(name, { x });
+        assert.equal(answer.status, 422, `${name}: ${answer.text}`);
+        assert.match(answer.json().detail, pattern, name);
+    }
+    assert.equal((await app.call('a_default', {})).json(), 2);
+    const digits = `1.${'0123456789'.repeat(5)}`;
+    const number = await app.call('a_decimal', undefined, { body: `{"x": ${digits}}` });
+    assert.equal(number.text, digits, 'a number keeps its digits both ways');
+    const body = `{"x": [${digits}, "1e400", ${'9'.repeat(5000)}, null], "y": 0.10, "z": [0.10]}`;
+    const several = (await app.call('decimals', undefined, { body })).text;
+    assert.equal(several, `[[${digits},1E+400,${'9'.repeat(5000)},null],0.1,[0.1]]`);
+
+    const odd = await app.call('a_model', { x: { n: 3 } });
+    assert.equal(odd.status, 500);
+    assert.match(odd.json().detail, /RuntimeError: three/);
+    const broken = await app.call('a_node', { x: { name: 'broken' } });
+    assert.match(broken.json().detail, /KeyError: 'broken'/);
+
+    const deep = `{"x": ${'{"name":"a","children":['.repeat(250)}${']}'.repeat(250)}}`;
+    const nested = await app.call('a_node', undefined, { body: deep });
+    assert.match(nested.json().detail, /nested too deep|must be an object|is missing/, 'one clear error');
+    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`m${i}`, i]));
+    const surplus = (await app.call('a_limit', many)).json().detail;
+    assert.match(surplus, /'m0' is not a parameter.*; and \d+ more$/);
+    assert.ok(surplus.length < 5000);
+
+    const values = { array: '[1.5,2.0]', custom: '[{"custom":true}]', enum: '{"size":"l"}', bytes: '["YWI="]', set: '[1]' };
+    for (const [which, text] of Object.entries(values)) assert.equal((await app.call('results', { which })).text, text);
+    assert.match((await app.call('results', { which: 'nan' })).json().detail, /float \(nan\), at \.a\[1\]$/);
+    assert.match((await app.call('results', { which: 'path' })).json().detail, /PosixPath .*, at \[0\]$/);
+    const file = await app.call('a_file', { name: 'page.html' });
+    assert.equal(file.headers['content-type'], 'text/html');
+    assert.equal(file.text, '<p>');
+
+    const listed = await (await fetch(`${app.url}/_hookline/functions`)).json();
+    const ajv = addFormats(new Ajv({ strict: false, validateFormats: true }));
+    const schemas = new Map(listed.functions.map(({ name, input }) => [name, input]));
+    assert.deepEqual(schemas.get('a_node').properties.x, { $ref: '#/$defs/Node' });
+    assert.deepEqual(Object.keys(schemas.get('a_model').$defs), ['Model']);
+    assert.deepEqual(schemas.get('a_default').properties.x, {
+        type: 'integer', maximum: 4, description: 'how many', default: 2,
+    });
+    const validators = new Map([...schemas].map(([name, schema]) => [name, ajv.compile(schema)]));
+    // An array for a NamedTuple, a set's items twice and a time without its offset are more than the schema asks for.
+    const looser = (name, x) => ['a_set', 'a_clock'].includes(name) || (name === 'a_point' && Array.isArray(x));
+    for (const [name, x] of GOOD)
+        if (!looser(name, x))
+            assert.ok(validators.get(name)({ x }), `${name}: ${JSON.stringify(validators.get(name).errors)}`);
+    // What __post_init__ and a timedelta refuse, a schema cannot say.
+    for (const [name, x] of BAD)
+        if (x.name !== 'odd' && name !== 'a_duration')
+            assert.ok(!validators.get(name)({ x }), `${name} takes ${JSON.stringify(x)}`);
+});
