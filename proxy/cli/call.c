@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "auth/json_load.h"
 #include "cli/cli.h"
@@ -219,6 +220,19 @@ static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
     return fwrite(bytes.p, 1, bytes.n, c->cli->out) == bytes.n && fflush(c->cli->out) == 0;
 }
 
+/* Where it is followed by what goes to stderr: on a terminal, or where both go the same way. */
+static void end_line(const struct call *c)
+{
+    struct stat out, err;
+    bool is_shared = fstat(fileno(c->cli->out), &out) == 0 &&
+                     fstat(fileno(c->cli->err), &err) == 0 && out.st_dev == err.st_dev &&
+                     out.st_ino == err.st_ino;
+    if (is_shared && c->last && c->last != '\n') {
+        fputc('\n', c->cli->out);
+        fflush(c->cli->out);
+    }
+}
+
 static int send_call(struct call *c, const char *path)
 {
     int status = write_url(c, path);
@@ -230,7 +244,13 @@ static int send_call(struct call *c, const char *path)
     c->fetch.body = hl_buf_str(&c->body);
     c->fetch.fields = c->fields;
     c->fetch.on_bytes = on_bytes;
-    return hl_cli_fetch_run(c->cli, &c->fetch);
+    if (hl_cli_fetch_try(&c->fetch) ||
+        (c->fetch.is_ended && c->fetch.status > 0 && ferror(c->cli->out)))
+        return HL_CLI_OK;
+    if (c->fetch.is_ended)
+        return HL_CLI_FAILED;
+    end_line(c); /* of an answer that broke off */
+    return hl_cli_fail(c->cli, "%s: %s", c->fetch.url, c->fetch.why);
 }
 
 static void init_call(struct call *c, const struct hl_cli *cli)
@@ -275,9 +295,12 @@ static int say_answer(const struct call *c)
 {
     const char *more = advice(c);
     const struct hl_cli_screen screen = hl_cli_screen_of(c->cli->out);
+    bool is_good = c->fetch.status >= 200 && c->fetch.status < 400;
     if (screen.is_terminal && c->last && c->last != '\n')
         fputc('\n', c->cli->out);
-    if (c->fetch.status >= 400 || c->fetch.status < 200)
+    else if (!is_good)
+        end_line(c);
+    if (!is_good)
         return hl_cli_fail(c->cli, "the answer was %u%s%s%s%s", c->fetch.status,
             *c->fetch.run_id ? ", of run " : "", c->fetch.run_id, more ? ": " : "",
             more ? more : "");

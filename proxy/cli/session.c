@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@
 
 struct hl_cli_session {
     const struct hl_cli *cli;
+    bool adds;                   /* what is new: a store is made where there is none */
     bool has_server;             /* false: none runs here, or it is not found out yet */
     struct hl_cli_server server; /* with --url nothing of this machine is in use */
     struct hl_config *config;    /* NULL: it is another machine's */
@@ -111,6 +113,15 @@ static void leave_to_sidecar(struct hl_config *config)
     config->webhook_attempts = 0;
 }
 
+/* A store is made for what is put into it, not for a question. */
+static bool has_store(const struct hl_config *config)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/hookline.db", config->data_dir.p);
+    return config->store != HL_STORE_SQLITE || n < 0 || (size_t)n >= sizeof(path) ||
+           access(path, F_OK) == 0 || errno != ENOENT;
+}
+
 static int open_store(struct hl_cli_session *session)
 {
     char why[512] = "out of memory";
@@ -119,6 +130,11 @@ static int open_store(struct hl_cli_session *session)
         return hl_cli_fail(cli,
             "no sidecar answers on %s/" HL_CONTROL_SOCKET
             ", and with HOOKLINE_STORE=memory nothing outlives one",
+            session->config->data_dir.p);
+    if (!session->adds && !has_store(session->config))
+        return hl_cli_fail(cli,
+            "no hookline runs on the data directory %s, and none ever did: there is nothing in it "
+            "(HOOKLINE_DATA_DIR names another one)",
             session->config->data_dir.p);
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
     leave_to_sidecar(session->config);
@@ -171,13 +187,14 @@ static int open_remote(struct hl_cli_session *session, const struct hl_cli *cli)
     return status;
 }
 
-int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
+static int open_session(struct hl_cli_session **out, const struct hl_cli *cli, bool adds)
 {
     *out = NULL;
     struct hl_cli_session *session = calloc(1, sizeof(*session));
     if (!session)
         return hl_cli_fail(cli, "out of memory");
     session->cli = cli;
+    session->adds = adds;
     bool is_remote = cli->remote && cli->remote->url;
     int status = is_remote ? open_remote(session, cli) : open_here(session, cli);
     if (status == HL_CLI_OK)
@@ -185,6 +202,16 @@ int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
     else
         hl_cli_session_close(session);
     return status;
+}
+
+int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli)
+{
+    return open_session(out, cli, false);
+}
+
+int hl_cli_session_open_to_add(struct hl_cli_session **out, const struct hl_cli *cli)
+{
+    return open_session(out, cli, true);
 }
 
 void hl_cli_session_close(struct hl_cli_session *session)

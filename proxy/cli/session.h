@@ -22,6 +22,9 @@ struct hl_config;
  * that nothing of root's is left there. HL_CLI_OK, or it has said what is wrong and the status is for
  * exiting; `*out` is NULL then. */
 HL_MUST_CHECK int hl_cli_session_open(struct hl_cli_session **out, const struct hl_cli *cli);
+/* The same for what is new in a store, which is made where there is none yet: the others would only make
+ * one to find it empty. */
+HL_MUST_CHECK int hl_cli_session_open_to_add(struct hl_cli_session **out, const struct hl_cli *cli);
 void hl_cli_session_close(struct hl_cli_session *session); /* NULL-safe */
 
 /* The call of the command that it was opened for. */

@@ -130,7 +130,7 @@ int hl_cli_token_create(const struct hl_cli *cli)
     if (status != HL_CLI_OK)
         return status;
     struct hl_cli_session *session;
-    status = hl_cli_session_open(&session, cli);
+    status = hl_cli_session_open_to_add(&session, cli);
     if (status == HL_CLI_OK)
         status = create(session, cli, project, &wanted);
     hl_cli_session_close(session);

@@ -215,19 +215,42 @@ static enum hl_err hold_all(const char *name, const struct hl_listen_list *list,
     return err;
 }
 
+/* Said as that: "in use" would send people to look for another process. */
+static enum hl_err say_shared(
+    const struct hl_config *config, struct hl_buf *problems, bool *is_shared)
+{
+    const struct hl_listen_list *run = &config->listen, *admin = &config->admin_listen;
+    for (size_t i = 0; i < run->n; i++) {
+        for (size_t k = 0; k < admin->n; k++) {
+            *is_shared = strcmp(run->items[i].text, admin->items[k].text) == 0 &&
+                         strcmp(strrchr(run->items[i].text, ':'), ":0") != 0;
+            if (*is_shared)
+                return hl_buf_printf(problems,
+                    "HOOKLINE_LISTEN and HOOKLINE_ADMIN_LISTEN are both %s; give each a port of "
+                    "its "
+                    "own\n",
+                    run->items[i].text);
+        }
+    }
+    return HL_OK;
+}
+
 /* Addresses of the run listener may overlap each other (SO_REUSEPORT); those of the admin listener
  * may overlap none. */
 enum hl_err hl_ports_probe(
     const struct hl_config *config, struct hl_buf *taken, struct hl_buf *problems)
 {
     size_t n = config->admin_listen.n;
+    bool is_shared = false;
+    enum hl_err err = say_shared(config, problems, &is_shared);
+    if (err || is_shared)
+        return err;
     int *held = malloc((n + 1) * sizeof(int));
     if (!held)
         return HL_ERR_NOMEM;
     for (size_t i = 0; i < n; i++)
         held[i] = -1;
-    enum hl_err err =
-        hold_all("HOOKLINE_ADMIN_LISTEN", &config->admin_listen, held, taken, problems);
+    err = hold_all("HOOKLINE_ADMIN_LISTEN", &config->admin_listen, held, taken, problems);
     if (!err)
         err = hold_all("HOOKLINE_LISTEN", &config->listen, NULL, taken, problems);
     for (size_t i = 0; i < n; i++)

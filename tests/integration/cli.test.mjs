@@ -309,6 +309,12 @@ test('without a data directory, or with one in use, the commands say so', async 
     const memory = await ask({ HOOKLINE_DATA_DIR: directory, HOOKLINE_STORE: 'memory' });
     assert.equal(memory.code, 1);
     assert.match(memory.stderr, /no sidecar answers on .*control\.sock, and with HOOKLINE_STORE=memory/);
+    for (const words of [['runs', 'list'], ['deliveries', 'list'], ['token', 'list']]) {
+        const nothing = await run(words, { HOOKLINE_AUTH: 'none', HOOKLINE_DATA_DIR: directory, HOOKLINE_PROJECT_ID: 'p' });
+        assert.equal(nothing.code, 1);
+        assert.ok(nothing.stderr.includes(`no hookline runs on the data directory ${directory}`), nothing.stderr);
+        assert.deepEqual(await readdir(directory), [], 'a question makes no store');
+    }
     const file = join(directory, 'file');
     await writeFile(file, '');
     const odd = await ask({ HOOKLINE_DATA_DIR: file });

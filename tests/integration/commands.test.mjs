@@ -306,6 +306,10 @@ test('call says when the app’s answer is no good, and needs a sidecar', async 
     const { stdout, stderr } = await all.cli('call /v4/p/a/run', { code: 1 });
     assert.equal(stdout, 'tea');
     assert.match(stderr, /the answer was 418, of run [0-9a-f-]{36}/);
+    const joined = await promisify(execFile)('sh', ['-c', '"$0" "$@" 2>&1; true', BINARY, 'call', '/v4/p/a/run'], {
+        env: { HOOKLINE_DATA_DIR: all.sidecar.dataDir, HOOKLINE_AUTH: all.sidecar.env.HOOKLINE_AUTH },
+    });
+    assert.match(joined.stdout, /^tea\nhookline call: the answer was 418/, 'the error has a line of its own');
     await all.sidecar.stop();
     assert.match((await all.cli('call /v4/p/a/run', { code: 1 })).stderr, /no hookline is running here/);
 });
