@@ -1,5 +1,5 @@
-/* answer_overview.c - see answer_overview.h. However much there is, a bounded number of rows is read
- * (overview.h). */
+/* answer_overview.c - OVERVIEW. The reader's thread, inside a transaction. However much there is, a bounded number of rows
+ * is read (overview.h). */
 #include <stdlib.h>
 
 #include "store/destination.h"
