@@ -12,7 +12,7 @@
 struct hl_buf;
 struct hl_str;
 
-#define HL_KEY_FETCH_MS (10 * 1000) /* all that one look at an issuer takes */
+#define HL_KEY_FETCH_MS (10 * 1000) /* for a set of keys; as long for what leads to it */
 
 /* What fetches are made with. */
 struct hl_key_fetcher {

@@ -156,17 +156,17 @@ static void look_at_authorities(struct hl_key_keeper *keeper)
 static const char *fetch_set(struct hl_key_keeper *keeper, struct hl_buf *text)
 {
     const struct hl_config *config = keeper->config;
-    uint64_t until_ms = hl_clock_mono_ms() + HL_KEY_FETCH_MS;
     char found[HL_DISCOVERY_URL_MAX];
     struct hl_str url = config->jwt_jwks_url;
     look_at_authorities(keeper);
     if (config->jwt_finds_keys) {
-        const char *fault = hl_discover(&keeper->fetcher, config->jwt_issuer, until_ms, found);
+        const char *fault = hl_discover(
+            &keeper->fetcher, config->jwt_issuer, hl_clock_mono_ms() + HL_KEY_FETCH_MS, found);
         if (fault)
             return fault;
         url = hl_str_from(found);
     }
-    return hl_key_fetch(&keeper->fetcher, url, until_ms, text);
+    return hl_key_fetch(&keeper->fetcher, url, hl_clock_mono_ms() + HL_KEY_FETCH_MS, text);
 }
 
 static void warn_of_fetch(const struct hl_key_keeper *keeper, const char *fault)
