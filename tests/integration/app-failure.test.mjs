@@ -199,7 +199,7 @@ test('an app that is gone and back is used again', async (t) => {
     const port = await freePort();
     const context = await stage(t, {
         app: null,
-        env: { HOOKLINE_APP_URL: `http://127.0.0.1:${port}`, HOOKLINE_CONNECT_TIMEOUT: '300ms' },
+        env: { HOOKLINE_APP_URL: `http://127.0.0.1:${port}`, HOOKLINE_CONNECT_TIMEOUT: '1s' },
     });
     const first = await startServer(t, (x) => x.send(200, {}, 'first'), port);
     assert.equal((await context.call()).text, 'first');

@@ -147,9 +147,9 @@ test('a large transfer does not starve small calls', async (t) => {
         for await (const bytes of client.pieces(head)) received += bytes.length;
     })();
     while (received < TOTAL) {
-        const { ms, status } = await call();
-        assert.equal(status, 200);
-        assert.ok(ms < 1000, `a small call took ${ms} ms`);
+        const before = received;
+        assert.equal((await call()).status, 200);
+        assert.ok(received - before < TOTAL / 4, `during a small call ${received - before} bytes came`);
     }
     await large;
 });

@@ -288,10 +288,10 @@ test('a clock before 1970 stops nothing', async (t) => {
 });
 
 for (const [what, by] of [['forward', HOUR], ['back', -HOUR]])
-    test(`a run waits for an app that is not up for as long as it may, though the clock is set ${what}`, async (t) => {
-        const env = { HOOKLINE_APP_START_TIMEOUT: '3s' };
+    test(`a run waits for an app that is not up for as long as it may, though the clock is set ${what}`, { waits: true }, async (t) => {
+        const env = { HOOKLINE_APP_START_TIMEOUT: '6s' };
         const { call, clock, ended, show, sidecar } = await wrong(t, { app: null, env });
-        await sleep(3500); // the app has not been up for as long as a run may wait
+        await sleep(6500); // the app has not been up for as long as a run may wait
         await call(RUN, { query: { async: 'true' } }).then(({ id }) => ended(id)); // so it is known that runs are ended
         const { id } = await call(RUN, { query: { async: 'true' } });
         await clock.set(by);

@@ -112,18 +112,20 @@ test('HOOKLINE_APP_QUEUE: beyond it 429 at once', async (t) => {
 test('a caller that leaves while it waits never reaches the app, and its place is free', async (t) => {
     const doors = gate();
     const { counts, app } = countingApp(() => doors.promise);
-    const { call, connect } = await stage(t, {
+    const { call, connect, sidecar } = await stage(t, {
         app,
         env: { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_WORKERS: '1' },
     });
+    const waits = (n) => until(`${n} wait`, async () => (await sidecar.metric('hookline_app_queue_waiting')) === n);
     const first = call();
     await until('one inside', () => counts.inside === 1);
     const leaver = await connect();
     await leaver.send(request('POST', RUN, {}, 'left'));
-    await sleep(50);
+    await waits(1);
     leaver.reset();
+    await waits(0);
     const last = call(RUN, { body: 'stayed' });
-    await sleep(50);
+    await waits(1);
     doors.open();
     assert.equal((await first).status, 200);
     assert.equal((await last).text, 'stayed');
@@ -166,7 +168,7 @@ test('a slot comes back whatever happens to its call', async (t) => {
     const { call, connect, receiver } = await stage(t, {
         env: {
             HOOKLINE_APP_CONCURRENCY: '1',
-            HOOKLINE_APP_HEAD_TIMEOUT: '300ms',
+            HOOKLINE_APP_HEAD_TIMEOUT: '1500ms',
             HOOKLINE_APP_QUEUE_TIMEOUT: '5s',
         },
         app: async (x) => {

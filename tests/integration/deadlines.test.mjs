@@ -39,7 +39,7 @@ test('X-Run-Timeout ends a synchronous call with 504, and the app knows until wh
     const { doors, app: handler } = waiting();
     const { app, call, sidecar } = await shared(t, { app: handler });
     const before = Math.floor(Date.now() / 1000);
-    const answer = await call(RUN, { headers: { 'x-run-timeout': '300ms' }, body: '{}' });
+    const answer = await call(RUN, { headers: { 'x-run-timeout': '1s' }, body: '{}' });
     assert.match(assertProblem(answer, 504).detail, /X-Run-Timeout/);
     const deadline = Number(app.requests[0].get('x-run-deadline'));
     assert.ok(deadline >= before && deadline <= Date.now() / 1000, `${deadline}`);
@@ -63,11 +63,11 @@ test('HOOKLINE_SYNC_TIMEOUT bounds what the call asks for', async (t) => {
 
 test('HOOKLINE_SYNC_TIMEOUT cuts an open stream, but no tunnel', async (t) => {
     const { connect } = await stage(t, {
-        env: { HOOKLINE_SYNC_TIMEOUT: '400ms' },
+        env: { HOOKLINE_SYNC_TIMEOUT: '1s' },
         app: async (x) => {
             if (x.head.has('upgrade')) {
                 await x.raw('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-                await sleep(900);
+                await sleep(1500);
                 await x.raw('still here');
                 return;
             }
@@ -90,9 +90,10 @@ test('HOOKLINE_SYNC_TIMEOUT cuts an open stream, but no tunnel', async (t) => {
 
 test('X-Run-Timeout counts from the slot on: waiting for one is not being inside', async (t) => {
     const { doors, app } = waiting();
-    const { call } = await stage(t, { app, env: { HOOKLINE_APP_CONCURRENCY: '1' } });
+    const { app: inside, call } = await stage(t, { app, env: { HOOKLINE_APP_CONCURRENCY: '1' } });
     const first = call(RUN);
-    const second = sleep(50).then(() => call(RUN, { headers: { 'x-run-timeout': '2s' } }));
+    await until('it is inside', () => inside.requests.length === 1);
+    const second = call(RUN, { headers: { 'x-run-timeout': '2s' } });
     await sleep(2500);
     doors.open();
     assert.equal((await first).status, 200);
@@ -116,12 +117,12 @@ test('X-Run-Start-Timeout: a caller that waited too long gets 429, and the app i
 for (const heartbeat of ['40ms', '0'])
     test(`HOOKLINE_STREAM_IDLE_TIMEOUT cuts a stream that went silent, heartbeat ${heartbeat}`, async (t) => {
         const { connect, sidecar } = await stage(t, {
-            env: { HOOKLINE_STREAM_IDLE_TIMEOUT: '400ms', HOOKLINE_SSE_HEARTBEAT: heartbeat },
+            env: { HOOKLINE_STREAM_IDLE_TIMEOUT: '1500ms', HOOKLINE_SSE_HEARTBEAT: heartbeat },
             app: async (x) => {
                 await x.respond(200, SSE);
                 for (let i = 0; i < 8; i++) {
                     await x.chunk(`data: ${i}\n\n`);
-                    await sleep(100); // in all longer than the silence that is allowed
+                    await sleep(250); // in all longer than the silence that is allowed
                 }
                 await x.gone;
             },
@@ -136,7 +137,7 @@ for (const heartbeat of ['40ms', '0'])
 test('an asynchronous run is cut by its X-Run-Timeout', async (t) => {
     const { doors, app: handler } = waiting();
     const { app, call, sidecar } = await shared(t, { app: handler });
-    const { id } = await call(RUN, { query: { async: 'true' }, headers: { 'x-run-timeout': '300ms' } });
+    const { id } = await call(RUN, { query: { async: 'true' }, headers: { 'x-run-timeout': '1s' } });
     await until('it has ended', async () => (await endOf(sidecar, id)) === 'failure: timeout');
     const deadline = Number(app.requests[0].get('x-run-deadline'));
     assert.ok(deadline <= Date.now() / 1000, `${deadline}`);

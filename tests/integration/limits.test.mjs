@@ -72,7 +72,7 @@ test('a head that drips in does not move the head timeout', async (t) => {
             await sleep(50);
         }
     })();
-    assertProblem(await within('408', client.response(), 5000), 408);
+    assertProblem(await within('408', client.response()), 408);
     isOver = true;
     await drip;
 });
@@ -90,12 +90,12 @@ test('HOOKLINE_BODY_TIMEOUT: silence inside a body is 408 and the connection is 
 });
 
 test('a body that drips in is not silence', async (t) => {
-    const { app, connect } = await stage(t, { env: { HOOKLINE_BODY_TIMEOUT: '300ms' } });
+    const { app, connect } = await stage(t, { env: { HOOKLINE_BODY_TIMEOUT: '1500ms' } });
     const client = await connect();
     await client.send(request('POST', RUN, { 'Content-Length': 10 }));
     for (let i = 0; i < 10; i++) {
         await client.send('x');
-        await sleep(60);
+        await sleep(200);
     }
     assert.equal((await client.response()).status, 200);
     assert.equal(app.requests[0].bytes.length, 10);
@@ -104,12 +104,12 @@ test('a body that drips in is not silence', async (t) => {
 test('a slow app does not count as silence of its caller', async (t) => {
     const { connect } = await stage(t, {
         env: {
-            HOOKLINE_BODY_TIMEOUT: '200ms',
-            HOOKLINE_KEEPALIVE_TIMEOUT: '200ms',
-            HOOKLINE_HEAD_TIMEOUT: '200ms',
+            HOOKLINE_BODY_TIMEOUT: '1s',
+            HOOKLINE_KEEPALIVE_TIMEOUT: '1s',
+            HOOKLINE_HEAD_TIMEOUT: '1s',
         },
         app: async (x) => {
-            await sleep(700);
+            await sleep(1500);
             await x.send(200);
         },
     });
@@ -121,11 +121,11 @@ test('a slow app does not count as silence of its caller', async (t) => {
 test('HOOKLINE_KEEPALIVE_TIMEOUT: an idle connection is closed without a word', async (t) => {
     const { connect } = await stage(t, { env: { HOOKLINE_KEEPALIVE_TIMEOUT: '300ms' } });
     const unused = await connect();
-    assert.ok(await within('the unused one is closed', unused.isClosed(), 5000));
+    assert.ok(await within('the unused one is closed', unused.isClosed(), 9000));
     const used = await connect();
     await used.send(request('POST', RUN, {}, ''));
     await used.response();
-    assert.ok(await within('the used one is closed', used.isClosed(), 5000));
+    assert.ok(await within('the used one is closed', used.isClosed()));
 });
 
 /** Takes a piece now and then, until `isOver()`; answers how much came. Fails if the connection ends before. */
@@ -145,7 +145,7 @@ test('HOOKLINE_WRITE_TIMEOUT: a caller that takes nothing is reset, one that rea
     const gone = new Set();
     const size = 24 << 20;
     const { connect, receiver } = await stage(t, {
-        env: { HOOKLINE_WRITE_TIMEOUT: '500ms' },
+        env: { HOOKLINE_WRITE_TIMEOUT: '2s' },
         app: async (x) => {
             if (x.path === '/hook') return x.send(200, {}, Buffer.alloc(size, 'x'));
             void x.gone.then(() => gone.add(x.path));
@@ -186,12 +186,12 @@ test('HOOKLINE_APP_HEAD_TIMEOUT: an app that does not answer is 504', async (t) 
 });
 
 test('HOOKLINE_APP_HEAD_TIMEOUT counts from the end of the request', async (t) => {
-    const { connect } = await stage(t, { env: { HOOKLINE_APP_HEAD_TIMEOUT: '500ms' } });
+    const { connect } = await stage(t, { env: { HOOKLINE_APP_HEAD_TIMEOUT: '1500ms' } });
     const client = await connect();
     await client.send(request('POST', RUN, { 'Content-Length': 9 }));
     for (let i = 0; i < 9; i++) {
         await client.send('x');
-        await sleep(100);
+        await sleep(200);
     }
     assert.equal((await client.response()).status, 200);
 });
@@ -253,10 +253,10 @@ test('HOOKLINE_APP_IDLE_TIMEOUT cuts a silent response, never an event stream', 
 test('a silent tunnel is under no timeout', async (t) => {
     const { connect } = await stage(t, {
         env: {
-            HOOKLINE_APP_IDLE_TIMEOUT: '200ms',
-            HOOKLINE_KEEPALIVE_TIMEOUT: '200ms',
-            HOOKLINE_BODY_TIMEOUT: '200ms',
-            HOOKLINE_APP_HEAD_TIMEOUT: '200ms',
+            HOOKLINE_APP_IDLE_TIMEOUT: '1s',
+            HOOKLINE_KEEPALIVE_TIMEOUT: '1s',
+            HOOKLINE_BODY_TIMEOUT: '1s',
+            HOOKLINE_APP_HEAD_TIMEOUT: '1s',
         },
         app: async (x) => {
             await x.respond(101, { Connection: 'Upgrade', Upgrade: 'websocket' });
@@ -268,7 +268,7 @@ test('a silent tunnel is under no timeout', async (t) => {
     const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket' };
     await client.send(request('GET', '/v4/p/a/x', upgrade));
     assert.equal((await client.responseHead()).status, 101);
-    await sleep(1000);
+    await sleep(1500);
     await client.send('hello');
     assert.equal((await client.reader.exactly(5)).toString(), 'hello');
 });

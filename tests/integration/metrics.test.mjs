@@ -150,7 +150,7 @@ test('the admin listener refuses what is not a request, and goes on', async (t) 
 
 test('each request is counted once, by how it ended for its caller, and so is its duration', async (t) => {
     const { app, call, connect, sidecar } = await stage(t, {
-        env: { HOOKLINE_APP_HEAD_TIMEOUT: '300ms', HOOKLINE_SSE_HEARTBEAT: '0' },
+        env: { HOOKLINE_APP_HEAD_TIMEOUT: '1500ms', HOOKLINE_SSE_HEARTBEAT: '0' },
         app: async (x) => {
             if (x.path === '/cut') {
                 await x.respond(200, { 'Content-Length': 100 });
@@ -255,7 +255,7 @@ test('each run is measured once: how long it waited, and until its answer began'
     await call(RUN, { query: { async: 'true' } });
     const waiting = call();
     await until('one waits', async () => (await sidecar.metric('hookline_app_queue_waiting')) === 1);
-    await sleep(100);
+    await sleep(120);
     inside.open();
     await Promise.all([held, waiting]);
     await until('the run has ended', async () => (await first('async')).count === 1);
@@ -268,7 +268,7 @@ test('each run is measured once: how long it waited, and until its answer began'
     const reader = await connect();
     await reader.send(request('POST', '/v4/p/a/stream'));
     await reader.pieces(await reader.responseHead('POST')).next();
-    await sleep(100);
+    await sleep(120);
     rest.open();
     await until('the stream has ended', async () => (await waited('stream')).count === 1);
     const whole = await read('http_request_duration', 'stream');

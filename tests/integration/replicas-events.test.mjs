@@ -82,7 +82,7 @@ async function hears(all) {
         }
     };
     await hasRead(all, await now(all.database));
-    await within('twenty looks', looks(), 10_000);
+    await within('twenty looks', looks(), 30_000);
 }
 
 test('a run that is cancelled on one replica is cut off on the other', async (t) => {

@@ -188,7 +188,7 @@ test('a request is there after a restart and a kill; an interrupted run is run a
 });
 
 test('the file of a kept request goes with its run, and one of a run that succeeds with its end', async (t) => {
-    const all = await staged(t, 'sqlite', [500], { HOOKLINE_RETENTION: '3s', HOOKLINE_MAX_KEPT_RESPONSE: '1KiB' });
+    const all = await staged(t, 'sqlite', [500], { HOOKLINE_RETENTION: '6s', HOOKLINE_MAX_KEPT_RESPONSE: '1KiB' });
     const failed = await all.begin({ body: LARGE });
     await all.ended(failed);
     const kept = files(all.sidecar);

@@ -280,7 +280,7 @@ test('SIGTERM: a follower who reads nothing of an ended run holds nothing up', a
     const after = await all.follow(id);
     after.client.socket.pause();
     all.sidecar.signal('SIGTERM');
-    assert.deepEqual(await within('the end', all.sidecar.exited(), 10_000), { code: 0, signal: null });
+    assert.deepEqual(await within('the end', all.sidecar.exited(), 25_000), { code: 0, signal: null });
 });
 
 for (const isAsync of [true, false])

@@ -8,7 +8,7 @@ import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { sleep, until } from './lib/until.mjs';
 
-const SLACK_MS = 1500; // scheduling, TLS-less connection set-up, sanitizers
+const SLACK_MS = 4000; // scheduling, TLS-less connection set-up, sanitizers
 
 /** Sends one delivery per path; resolves when each was attempted `attempts` times and nothing follows. */
 async function deliver(context, paths, attempts) {
