@@ -28,7 +28,7 @@ struct hl_config {
     struct hl_str project_id;
     struct hl_str app_name;
     bool passthrough;
-    bool own_parameters; /* names that are nearly ours are refused */
+    bool own_parameters;        /* names that are nearly ours are refused */
     struct hl_str public_paths; /* see config/access.h */
     struct hl_str
         public_url; /* empty, or an absolute URL without a query; perhaps with a / at its end */
