@@ -297,7 +297,7 @@ test('a caller who leaves before the head of what is no stream has his call cut'
 });
 
 for (const [name, env] of Object.entries(STORES))
-    test(`without its caller a run is bounded by the grace period, from its start: ${name}`, { waits: true }, async (t) => {
+    test(`without its caller a run is bounded by the grace period, from its start: ${name}`, async (t) => {
         const { script, callStream, follow, ended } = await streamStage(t, {
             env: { ...env, HOOKLINE_RESPONSE_GRACE_PERIOD: '3s' },
         });
