@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -19,6 +20,7 @@
 #define PREFIX       "HOOKLINE_"
 #define FILE_SUFFIX  "_FILE"
 #define LARGEST_FILE 65536
+#define LONGEST_NAME 64 /* of a setting */
 
 struct load {
     struct hl_config *config;
@@ -82,16 +84,35 @@ static enum hl_err take_variable(struct load *load, struct hl_str name, struct h
     return warn_of_unknown(load, name);
 }
 
+/* A setting whose name is not in capitals. Other names that begin so are anybody's. */
+static enum hl_err judge_case(struct load *load, struct hl_str name)
+{
+    char capitals[sizeof(PREFIX) + LONGEST_NAME];
+    if (name.n >= sizeof(capitals) || strncasecmp(name.p, PREFIX, sizeof(PREFIX) - 1) != 0)
+        return HL_OK;
+    for (size_t i = 0; i < name.n; i++)
+        capitals[i] = name.p[i] >= 'a' && name.p[i] <= 'z' ? (char)(name.p[i] & ~0x20) : name.p[i];
+    struct hl_str meant = {capitals, name.n};
+    if (!hl_option_find(meant) && !find_file_variant(meant))
+        return HL_OK;
+    return hl_buf_printf(load->warnings,
+        "%.*s has no effect: settings are written in capitals, %.*s\n", HL_STR_ARG(name),
+        HL_STR_ARG(meant));
+}
+
 static enum hl_err take_environment(struct load *load, char *const *variables)
 {
     enum hl_err err = HL_OK;
     for (; *variables && !err; variables++) {
         struct hl_str entry = hl_str_from(*variables);
         const char *equals = strchr(*variables, '=');
-        if (!equals || !hl_str_starts_with(entry, HL_STR(PREFIX)))
+        if (!equals)
             continue;
         struct hl_str name = {*variables, (size_t)(equals - *variables)};
-        err = take_variable(load, name, hl_str_from(equals + 1));
+        if (hl_str_starts_with(entry, HL_STR(PREFIX)))
+            err = take_variable(load, name, hl_str_from(equals + 1));
+        else
+            err = judge_case(load, name);
     }
     return err;
 }

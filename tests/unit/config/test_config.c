@@ -168,6 +168,18 @@ Test(config, never_shows_a_wrong_secret)
     cr_assert_not(has(&problems, "geheim"));
 }
 
+Test(config, warns_of_names_that_are_not_in_capitals)
+{
+    cr_assert_eq(LOAD("hookline_listen=x", "Hookline_Webhook_Secret_File=geheim",
+                     "hookline_root=/x", "hooklin=x"),
+        HL_OK);
+    cr_assert_eq(count_lines(&warnings), 2);
+    cr_assert(has(&warnings, "hookline_listen has no effect: settings are written in capitals, "
+                             "HOOKLINE_LISTEN\n"));
+    cr_assert(has(&warnings, "Hookline_Webhook_Secret_File has no effect"));
+    cr_assert_not(has(&warnings, "geheim"));
+}
+
 Test(config, warns_of_unknown_names_with_the_nearest_known_one)
 {
     cr_assert_eq(LOAD("HOOKLINE_WEBHOK_SECRET=geheim", "HOOKLINE_WORKERS_FILE=/x"), HL_OK);
