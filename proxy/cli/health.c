@@ -1,5 +1,6 @@
 /* health.c - `hookline health`: asks the sidecar of this environment whether it is ready, so that a
- * container's health check needs no HTTP client in the image. */
+ * container's health check needs no HTTP client in the image. By the admin listener, or the
+ * control socket in HOOKLINE_DATA_DIR where nothing answers there. */
 #include "cli/catalog.h"
 
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/fetch.h"
+#include "cli/server.h"
 #include "config/choice.h"
 #include "config/config.h"
 #include "net/address.h"
@@ -56,8 +58,28 @@ static const char *failure(const struct hl_cli_fetch *fetch)
                                           : "what answers there is not hookline";
 }
 
-static int ask(const struct hl_cli *cli, const struct hl_listen_address *listen)
+/* By the control socket: where the admin listener is, this environment need not know. False: nobody
+ * answers there. */
+static bool ask_by_socket(const struct hl_config *config, struct answer *a)
 {
+    struct hl_cli_server server;
+    struct hl_cli_fetch connecting;
+    if (!hl_cli_server_open_here(&server, config->data_dir.p, &connecting))
+        return false;
+    a->fetch = (struct hl_cli_fetch){.method = "GET",
+        .url = "http://localhost/readyz",
+        .socket_path = server.control.text,
+        .limit_ms = DEADLINE_MS,
+        .on_bytes = on_bytes};
+    a->n = 0;
+    bool is_whole = hl_cli_fetch_try(&a->fetch) || a->fetch.status > 0;
+    hl_cli_server_close(&server);
+    return is_whole;
+}
+
+static int ask(const struct hl_cli *cli, const struct hl_config *config)
+{
+    const struct hl_listen_address *listen = &config->admin_listen.items[0];
     static const char *const fields[] = {
         "User-Agent: hookline-health/" HL_VERSION, "Connection: close", NULL};
     char host[HL_ADDRESS_HOST], url[HL_ADDRESS_HOST + 32];
@@ -73,6 +95,9 @@ static int ask(const struct hl_cli *cli, const struct hl_listen_address *listen)
     bool is_whole = hl_cli_fetch_try(&a.fetch);
     if (is_whole || (a.fetch.status > 0 && !a.fetch.is_late))
         return judge(cli, listen, &a);
+    struct answer other = {.n = 0};
+    if (ask_by_socket(config, &other))
+        return judge(cli, listen, &other);
     return say(cli, listen, failure(&a.fetch));
 }
 
@@ -81,7 +106,7 @@ int hl_cli_health(const struct hl_cli *cli)
     struct hl_config *config;
     int status = hl_cli_load_config(cli, &config);
     if (status == HL_CLI_OK)
-        status = ask(cli, &config->admin_listen.items[0]);
+        status = ask(cli, config);
     hl_config_free(config);
     return status;
 }

@@ -19,6 +19,8 @@ test('hookline health is 0 when ready and 1 when not', async (t) => {
     await startServer(t, (x) => x.send(200), port);
     await sidecar.until('readyz');
     assert.equal((await run(['health'], env)).code, 0);
+    const elsewhere = { ...env, HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_ADMIN_LISTEN: '127.0.0.1:1' };
+    assert.equal((await run(['health'], elsewhere)).code, 0, 'the data directory says where it is');
     await sidecar.stop();
     assert.equal((await run(['health'], env)).code, 1, 'nobody listens');
 });
