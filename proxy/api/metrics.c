@@ -358,7 +358,8 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
         "Signatures of tokens that are waiting to be checked.", figures->auth.checks_waiting);
     hl_exposition_number(t, "hookline_keys", "gauge",
         "Keys for tokens from outside that are valid now.", figures->auth.keys);
-    hl_exposition_family(t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL, _ISSUER and _FILE, read again.");
+    hl_exposition_family(
+        t, fetches, "counter", "HOOKLINE_JWT_JWKS_URL, _ISSUER and _FILE, read again.");
     hl_exposition_sample(t, fetches, "outcome=\"ok\"", figures->auth.fetches_ok);
     hl_exposition_sample(t, fetches, "outcome=\"failed\"", figures->auth.fetches_failed);
 }

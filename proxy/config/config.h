@@ -41,9 +41,9 @@ struct hl_config {
     struct hl_str jwt_role_claim;    /* empty: tokens from outside are never admin */
     struct hl_str jwt_jwks_file;
     struct hl_str jwt_jwks_url;
-    struct hl_str jwt_ca_file; /* only where keys are fetched */
+    struct hl_str jwt_ca_file;         /* only where keys are fetched */
     struct hl_str jwt_keys_token_file; /* likewise */
-    struct hl_str jwt_secret; /* secret: never logged or shown */
+    struct hl_str jwt_secret;          /* secret: never logged or shown */
     struct hl_str jwt_issuer;
     bool jwt_finds_keys; /* after loading: the issuer is a URL, and nothing else names keys */
     struct hl_str jwt_audience;
