@@ -545,7 +545,7 @@ Test(memory, keeps_no_parts_of_a_stream_for_others)
 
 #define POSTGRES_TEST(name)                                                                        \
     static void name(struct fixture *f);                                                           \
-    Test(postgres, name, .timeout = 180)                                                            \
+    Test(postgres, name, .timeout = 180)                                                           \
     {                                                                                              \
         fixture_run(HL_STORE_POSTGRES, name);                                                      \
     }                                                                                              \
