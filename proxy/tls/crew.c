@@ -48,7 +48,7 @@ static bool takes_tick(struct hl_tls_crew *crew)
     uint64_t now = hl_clock_mono_ms();
     if (now < crew->tick_due_ms || crew->stops)
         return false;
-    crew->tick_due_ms = now + HL_TLS_CREW_TICK_MS;
+    crew->tick_due_ms = UINT64_MAX; /* until this one is over: one thread looks at the files */
     return true;
 }
 
@@ -73,6 +73,8 @@ static void crew_main(void *arg)
         else
             step->run(step, is_late);
         pthread_mutex_lock(&crew->lock);
+        if (ticks)
+            crew->tick_due_ms = hl_clock_mono_ms() + HL_TLS_CREW_TICK_MS;
     }
     pthread_mutex_unlock(&crew->lock);
 }

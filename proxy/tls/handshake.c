@@ -52,18 +52,32 @@ static int look_at_peer(struct hl_tls_session *session)
     return err == HL_ERR_NOMEM ? MBEDTLS_ERR_SSL_ALLOC_FAILED : 0;
 }
 
+/* A record that mbedTLS has begun to read stays with it, and nobody else would know where the next one begins. */
+static size_t whole_records(struct hl_str held)
+{
+    size_t n = 0;
+    while (held.n - n >= HL_TLS_RECORD_HEAD) {
+        size_t one = hl_tls_record_length((const unsigned char *)held.p + n);
+        if (one > held.n - n)
+            break;
+        n += one;
+    }
+    return n;
+}
+
 void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late)
 {
     struct hl_tls_session *session = HL_CONTAINER_OF(step, struct hl_tls_session, step);
     int rc = is_late ? MBEDTLS_ERR_SSL_TIMEOUT : 0;
-    session->in = hl_buf_str(&session->held);
+    size_t given = whole_records(hl_buf_str(&session->held));
+    session->in = (struct hl_str){hl_buf_str(&session->held).p, given};
     if (rc == 0 && !session->identity)
         rc = begin(session);
     if (rc == 0)
         rc = mbedtls_ssl_handshake(&session->ssl);
     if (rc == 0)
         rc = look_at_peer(session);
-    hl_buf_drop(&session->held, session->held.n - session->in.n);
+    hl_buf_drop(&session->held, given - session->in.n);
     session->in = (struct hl_str){NULL, 0};
     session->result = rc;
     hl_mailbox_post(&session->seat->mail.box, &session->msg);

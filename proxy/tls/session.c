@@ -198,15 +198,18 @@ static void take_records(struct hl_tls_session *session, struct hl_str bytes)
         made += (size_t)rc;
     session->in = (struct hl_str){NULL, 0};
     session->has_read_end = rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
+    bool has_answered = session->seat->out_n > 0;
     enum hl_err err =
         flush(session); /* alerts: an answer to a renegotiation, what a bad record gets */
+    /* Its owner, who wrote nothing, would not pause a peer that makes us answer and does not read. */
+    bool is_flood = has_answered && hl_stream_is_blocked(s);
     if (made > 0)
         raise_event(session, HL_STREAM_DATA, (struct hl_str){plain, made}, 0);
     if (s->is_closing)
         return;
     if (session->has_read_end)
         tell_end(session, HL_STREAM_EOF, 0);
-    else if (rc != MBEDTLS_ERR_SSL_WANT_READ || err)
+    else if (rc != MBEDTLS_ERR_SSL_WANT_READ || err || is_flood)
         break_off(session, UV_ECONNRESET);
 }
 
@@ -234,13 +237,8 @@ static void take_step(struct hl_tls_session *session)
     }
     session->is_away = false;
     hl_counter_add(&seat->metrics.refused, 1);
+    session->state = HL_TLS_BROKEN; /* refused, not failed */
     break_off(session, UV_EBUSY);
-}
-
-/* RFC 5246 6.2.1. Longer ones are refused by mbedTLS when they are there. */
-static size_t record_length(const unsigned char *p)
-{
-    return HL_TLS_RECORD_HEAD + (size_t)(p[3] << 8 | p[4]);
 }
 
 static bool is_record(struct hl_str held, bool is_first)
@@ -250,7 +248,7 @@ static bool is_record(struct hl_str held, bool is_first)
                             : p[0] >= MBEDTLS_SSL_MSG_CHANGE_CIPHER_SPEC &&
                                   p[0] <= MBEDTLS_SSL_MSG_APPLICATION_DATA;
     return is_type && (held.n < 2 || p[1] == MBEDTLS_SSL_MAJOR_VERSION_3) &&
-           (held.n < HL_TLS_RECORD_HEAD || record_length(p) <= HL_TLS_RECORD_MAX);
+           (held.n < HL_TLS_RECORD_HEAD || hl_tls_record_length(p) <= HL_TLS_RECORD_MAX);
 }
 
 /* Fatal, protocol_version (RFC 5246 7.2.2): what peers show as "wrong version". */
@@ -287,7 +285,8 @@ static void feed(struct hl_tls_session *session)
         become_plain(session);
     else if (!is_record(held, !session->has_begun))
         refuse_garbage(session);
-    else if (held.n >= HL_TLS_RECORD_HEAD && held.n >= record_length((const unsigned char *)held.p))
+    else if (held.n >= HL_TLS_RECORD_HEAD &&
+             held.n >= hl_tls_record_length((const unsigned char *)held.p))
         take_step(session);
     else
         hl_socket_set_reading(session->stream, true);

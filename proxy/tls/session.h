@@ -67,6 +67,12 @@ struct hl_tls_session {
     int result;         /* of the last step: 0: done, MBEDTLS_ERR_SSL_WANT_READ, or why not */
 };
 
+/* RFC 5246 6.2.1. Longer ones are refused by mbedTLS when they are there. */
+static inline size_t hl_tls_record_length(const unsigned char *p)
+{
+    return HL_TLS_RECORD_HEAD + (size_t)(p[3] << 8 | p[4]);
+}
+
 /* session.c: it comes back from the crew, or has sent itself word. */
 void hl_tls_session_on_message(void *seat, struct hl_msg *msg);
 

@@ -415,7 +415,9 @@ static void note_plain_text(struct hl_worker *w, const struct hl_client *c)
 static void judge_transport(struct hl_client *c, struct hl_plan *plan)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
-    bool is_health = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ;
+    /* A preflight comes without one (Fetch 4.8), and learns no more than what CORS says. */
+    bool needs_none = plan->kind == HL_PLAN_HEALTHZ || plan->kind == HL_PLAN_READYZ ||
+                      plan->kind == HL_PLAN_PREFLIGHT;
     enum hl_refusal_cause cause = HL_REFUSAL_NONE;
     if (hl_tls_is_plain(&c->stream)) {
         if (has_inner_pass(c))
@@ -423,7 +425,7 @@ static void judge_transport(struct hl_client *c, struct hl_plan *plan)
         c->must_close = true;
         note_plain_text(w, c);
         cause = HL_REFUSAL_PLAIN_TEXT;
-    } else if (w->config->tls_client_ca_file.n > 0 && !is_health &&
+    } else if (w->config->tls_client_ca_file.n > 0 && !needs_none &&
                hl_tls_peer(&c->stream).n == 0) {
         cause = HL_REFUSAL_CLIENT_CERTIFICATE;
     }

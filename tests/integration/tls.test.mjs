@@ -7,13 +7,14 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';
-import { until } from './lib/until.mjs';
+import { sleep, until, within } from './lib/until.mjs';
 
 const openssl = (...args) => promisify(execFile)('openssl', args);
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
@@ -144,6 +145,36 @@ test('a request in plain text gets one answer that says so, and garbage an alert
     }
     await sidecar.logged(({ msg }) => msg.startsWith('a request in plain text came to the TLS listener'));
     assert.equal(await sidecar.metric('hookline_tls_handshakes_total', { outcome: 'plain' }), 2);
+});
+
+/** A socket that sends what it is given in two pieces, cut `beyond` bytes behind the end of the first record. */
+function cut(socket, beyond) {
+    const pieces = new Duplex({
+        read: () => socket.resume(),
+        async write(bytes, encoding, done) {
+            const end = Math.min(bytes.length, 5 + bytes.readUInt16BE(3) + beyond);
+            socket.write(bytes.subarray(0, end));
+            await sleep(30); // so that they are read one by one: nothing fails where they are not
+            socket.write(bytes.subarray(end), done);
+        },
+        destroy: (error, done) => (socket.destroy(), done(error)),
+    });
+    socket.on('data', (bytes) => pieces.push(bytes) || socket.pause());
+    socket.on('close', () => pieces.push(null));
+    return pieces;
+}
+
+test('a handshake may be cut anywhere, within a record too', async (t) => {
+    const { plain } = await secure(t, { app });
+    await Promise.all([0, 1, 3, 4, 5, 8].map(async (beyond) => {
+        const options = { socket: cut(plain(), beyond), rejectUnauthorized: false, maxVersion: 'TLSv1.2' };
+        const socket = tls.connect(options);
+        socket.on('error', () => {});
+        atEnd(t, () => socket.destroy());
+        await within(`a handshake that is cut ${beyond} bytes into a record`, once(socket, 'secureConnect'));
+        socket.write('GET /_hookline/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        assert.match((await once(socket, 'data')).toString(), /^HTTP\/1\.1 200 /);
+    }));
 });
 
 test('handshakes that stop in the middle cost calls nothing, and end after HOOKLINE_HEAD_TIMEOUT', async (t) => {
