@@ -44,6 +44,13 @@ static bool is_near(struct hl_str a, struct hl_str b)
     return in_a == 2 && in_b == 2 && a.p[head] == b.p[head + 1] && a.p[head + 1] == b.p[head];
 }
 
+/* `fsync`, `vsync`: nobody mistypes the first letter of `async` into another word. */
+static bool is_other_word(struct hl_str folded)
+{
+    return folded.n >= 4 && folded.n <= 5 && folded.p[0] != 'a' &&
+           memcmp(folded.p + folded.n - 4, "sync", 4) == 0;
+}
+
 bool hl_near_name_find(struct hl_str query, struct hl_str *found, const char **ours)
 {
     struct hl_param param;
@@ -52,7 +59,7 @@ bool hl_near_name_find(struct hl_str query, struct hl_str *found, const char **o
         struct hl_str folded = {room, fold(param.name, room)};
         for (size_t i = 0; i < HL_ARRAY_LEN(own) && folded.n > 0; i++) {
             if (!is_near(folded, hl_str_from(own[i].folded)) ||
-                hl_param_is(&param, hl_str_from(own[i].name)) || hl_str_eq(folded, HL_STR("sync")))
+                hl_param_is(&param, hl_str_from(own[i].name)) || is_other_word(folded))
                 continue;
             *found = param.name;
             *ours = own[i].name;

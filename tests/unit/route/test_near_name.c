@@ -30,8 +30,9 @@ Test(near_name, is_neither_ours_nor_one_of_the_apps)
 {
     static const char *const cases[] = {"", "&&", "=", "async=true", "%61sync=1",
         "webhookEndpoint=x", "webhook%45ndpoint=x", "x=Async", "sync=true", "Sync=1", "asyncio=1",
-        "as=1", "a", "webhook=x", "endpoint=x", "webhook_url=x", "Async%00=1", "asyn%zzc=1",
-        "webhookEndpointOfTheOtherOne=x", "_________________________________async"};
+        "rsync=1", "fsync=1", "vsync=true", "x_sync=1", "as=1", "a", "webhook=x", "endpoint=x",
+        "webhook_url=x", "Async%00=1", "asyn%zzc=1", "webhookEndpointOfTheOtherOne=x",
+        "_________________________________async"};
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++)
         cr_assert_str_eq(near_of(cases[i]), "", "%s", cases[i]);
 }
