@@ -43,6 +43,8 @@ def _plain(value):
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
             return method()
+    if kind.__module__.partition(".")[0] in _TEXTUAL:
+        return str(value)
     raise NotJson(name_of(kind))
 
 
@@ -55,7 +57,7 @@ def _write_seconds(value):
 
 
 def _write_bytes(value):
-    return base64.b64encode(value).decode()
+    return base64.b64encode(bytes(value)).decode()
 
 
 def _write_path(value):
@@ -80,6 +82,8 @@ _BASES = [
     (os.PathLike, _write_path),
     *((kind, write) for kind, write in _KNOWN.items()),
 ]
+# Addresses and the like, which pydantic's models hand out; its secrets are stars as text.
+_TEXTUAL = ("pydantic", "pydantic_core", "ipaddress")
 # Of pydantic 2, of the author's, of numpy.
 _METHODS = ("model_dump", "__json__", "to_dict", "tolist")
 

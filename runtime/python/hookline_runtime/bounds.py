@@ -5,6 +5,7 @@ needed for them.
 """
 from __future__ import annotations
 
+import math
 import operator
 import re
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
@@ -22,6 +23,7 @@ _ORDER = {
 }
 _LENGTHS = {"min_length": "min", "min_items": "min", "max_length": "max", "max_items": "max"}
 _OTHERS = ("multiple_of", "pattern", "regex", "choices")
+_UNHELD = ("max_digits", "decimal_places", "allow_inf_nan")
 _FOREIGN = ("pydantic", "pydantic_core", "annotated_types", "fastapi", "cog")
 
 
@@ -44,6 +46,7 @@ def bounded(form: Form, notes: Any) -> Form:
     checks: List[Check] = []
     words: Schema = {}
     for note in notes:
+        _refuse_unheld(note)
         found = list(_bounds_of(note))
         if not found and not is_field(note) and type(note).__module__.partition(".")[0] in _FOREIGN:
             raise ValueError(f"{type(note).__name__} in Annotated")
@@ -58,19 +61,33 @@ def bounded(form: Form, notes: Any) -> Form:
     return _within(form, checks, words)
 
 
+def _refuse_unheld(note: Any) -> None:
+    for part in (*(getattr(note, "metadata", None) or ()), note):
+        for name in _UNHELD:
+            if getattr(part, name, None) is not None:
+                raise ValueError(f"{name} of a Field")
+
+
 def _within(form: Form, checks: List[Check], words: Schema) -> Form:
     inside = form.convert or _keep
 
     def convert(value: Any) -> Any:
         result = inside(value)
         if result is not None:
-            faults = [Fault("", claim, _seen(claim, value)) for claim in (check(result) for check in checks) if claim]
+            faults = [Fault("", claim, _seen(claim, value)) for claim in (_claim(check, result) for check in checks) if claim]
             if faults:
                 raise Mismatch(faults)
         return result
 
     same = form.convert if not checks else convert
     return Form(same, form.expected, lambda definitions: {**form.schema(definitions), **words}, form.rank)
+
+
+def _claim(check: Check, result: Any) -> Optional[str]:
+    try:
+        return check(result)
+    except (TypeError, ArithmeticError):  # another option of a union; more digits than Decimal reckons with
+        return "cannot be compared with its bound"
 
 
 def _seen(claim: str, value: Any) -> Any:
@@ -103,11 +120,18 @@ def _check(name: str, bound: Any) -> Check:
         return lambda value: None if holds(len(value), bound) else \
             f"must have a length of {words} {bound}, and has {len(value)}"
     if name == "multiple_of":
-        return lambda value: None if value % bound == 0 else f"must be a multiple of {bound}"
+        return lambda value: None if _is_multiple(value, bound) else f"must be a multiple of {bound}"
     if name == "choices":
         return lambda value: None if value in bound else f"must be one of {', '.join(map(repr, bound))}"
     pattern = re.compile(bound)
     return lambda value: None if pattern.search(value) else f"must match {pattern.pattern}"
+
+
+def _is_multiple(value: Any, bound: Any) -> bool:
+    if not isinstance(value, float) and not isinstance(bound, float):
+        return bool(value % bound == 0)
+    times = value / bound  # 0.3 is no multiple of 0.1 to the bit
+    return math.isfinite(times) and abs(times - round(times)) <= 1e-9 * max(1, abs(times))
 
 
 def _words(name: str, bound: Any, form: Form) -> Dict[str, Any]:

@@ -9,7 +9,7 @@ import typing
 from .bounds import bounded, default_of, is_field
 from .form import nullable
 from .hint import Definitions, Hints, Unheld
-from .mismatch import MOST_FAULTS, Mismatch, said, text_of
+from .mismatch import MOST_FAULTS, Mismatch, cut, said, text_of
 from .record import Member, object_schema, suggestion
 from .request import Request
 
@@ -161,6 +161,9 @@ class Endpoint:
             if convert is not None:
                 try:
                     convert(value)
+                except RecursionError:
+                    count += 1
+                    faults.append(f"'{cut(name)}' is nested too deep")
                 except Mismatch as mismatch:
                     count += len(mismatch.faults)
                     if len(faults) >= MOST_FAULTS:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from .mismatch import KINDS, MOST_FAULTS, Fault, Mismatch, below, cut, expected, said
@@ -87,14 +88,21 @@ PLAIN = {
 }
 
 
+# What each union said of each list and dict, while the outermost conversion of this thread goes on.
+_asked = threading.local()
+
+
 def literal(allowed: Sequence[Any], results: Sequence[Any]) -> Form:
     """One of the JSON values `allowed`; the argument is the one of `results` that stands at its place."""
     what = "one of " + ", ".join(repr(value) for value in allowed)
     pairs = list(zip(allowed, results))
 
     def convert(value: Any) -> Any:
+        if isinstance(value, float):
+            value = float(value)
         for option, result in pairs:
-            if type(value) is type(option) and value == option:
+            is_alike = type(value) is type(option) or (type(option) is float and type(value) is int)
+            if is_alike and value == option:
                 return result
         raise expected(what, value)
 
@@ -111,7 +119,7 @@ def one_of(forms: Iterable[Form]) -> Form:
     what = " or ".join(dict.fromkeys(option.expected for option in options))
     attempts = [option.convert for option in sorted(options, key=lambda option: option.rank)]
 
-    def convert(value: Any) -> Any:
+    def choose(value: Any) -> Any:
         nearest = None
         for attempt in attempts:
             try:
@@ -121,6 +129,30 @@ def one_of(forms: Iterable[Form]) -> Form:
                     if nearest is None or len(mismatch.faults) < len(nearest.faults):
                         nearest = mismatch
         raise nearest or expected(what, value)
+
+    # Each option asks for what is inside anew, and so do the unions in there: without a memory that is 2 to the depth.
+    def convert(value: Any) -> Any:
+        if type(value) not in (list, dict):
+            return choose(value)
+        if getattr(_asked, "answers", None) is not None:
+            return answered(value)
+        _asked.answers = {}
+        try:
+            return answered(value)
+        finally:
+            _asked.answers = None
+
+    def answered(value: Any) -> Any:
+        key = (choose, id(value))  # the value lives as long as the call's members
+        if key not in _asked.answers:
+            try:
+                _asked.answers[key] = choose(value), None
+            except Mismatch as mismatch:
+                _asked.answers[key] = None, mismatch.faults
+        result, faults = _asked.answers[key]
+        if faults:
+            raise Mismatch(faults)
+        return result
 
     form = Form(convert, what, lambda definitions: any_of([option.schema(definitions) for option in options]))
     form.options = options

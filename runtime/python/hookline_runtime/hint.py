@@ -52,7 +52,10 @@ class Hints:
         if origin is not None:
             return self._generic(hint, origin, typing.get_args(hint))
         if hasattr(hint, "__value__"):  # type X = …
-            return self.form_of(hint.__value__)
+            try:
+                return self.form_of(hint.__value__)
+            except RecursionError:
+                raise Unheld(f"{hint}, which leads to itself") from None
         if hint in (*ARRAYS, *SETS, *OBJECTS, tuple):
             return self._generic(hint, hint, ())
         return self._class(hint)
@@ -77,8 +80,6 @@ class Hints:
             return self._object(arguments)
         if getattr(origin, "_name", None) in WRAPPERS:
             return self.form_of(arguments[0])
-        if isinstance(origin, type) and is_record(origin):
-            return self._record(origin)
         raise Unheld(_name(hint))
 
     def _first(self, arguments: Tuple[Any, ...]) -> Form:

@@ -63,11 +63,16 @@ def _refuse_doubles(module):
         return
     lines = {}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_"):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_") and \
+                not _is_overload(node):
             if node.name in lines and not node.decorator_list:
                 raise CannotStart(f"{module.__file__} defines {node.name}() twice, in line {lines[node.name]} and in line "
                                   f"{node.lineno}: give one of them another name")
             lines[node.name] = node.lineno
+
+
+def _is_overload(node):
+    return any(getattr(name, "attr", getattr(name, "id", "")) == "overload" for name in node.decorator_list)
 
 
 def set_up(module, event_loop, timeout_ms):

@@ -94,6 +94,13 @@ def _to_duration(value: Any) -> Any:
 
 
 def _to_decimal(value: Any) -> Any:
+    try:
+        return _read_decimal(value)
+    except decimal.InvalidOperation:
+        raise expected("a number that a Decimal can hold", value) from None
+
+
+def _read_decimal(value: Any) -> Any:
     if isinstance(value, Digits):
         return decimal.Decimal(value.text)
     if type(value) is int or isinstance(value, decimal.Decimal):
