@@ -178,6 +178,9 @@ static void warn_of_settings(const struct hl_config *config)
     if (config->jwt_finds_keys && hl_str_starts_with(config->jwt_issuer, HL_STR("http://")))
         HL_LOG(WARN, "HOOKLINE_JWT_ISSUER is http: anyone who can change its answers can sign "
                      "tokens; use https");
+    if (config->jwt_finds_keys && config->jwt_audience.n == 0)
+        HL_LOG(WARN, "HOOKLINE_JWT_AUDIENCE is not set: every token of HOOKLINE_JWT_ISSUER is "
+                     "good, whomever it was made for");
     if (config->jwt_issuer.n > 0 && !config->jwt_finds_keys && config->jwt_jwks_file.n == 0 &&
         config->jwt_jwks_url.n == 0 && config->jwt_secret.n == 0)
         HL_LOG(WARN, "HOOKLINE_JWT_ISSUER is no URL whose keys can be found, and no other setting "

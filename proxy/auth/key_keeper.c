@@ -149,7 +149,7 @@ static void look_at_authorities(struct hl_key_keeper *keeper)
     if (err)
         HL_LOG(ERROR, AUTHORITIES ": the previous certificate authorities stay in use",
             HL_LOG_TEXT("error", why));
-    keeper->fetcher.ca_file = keeper->trust.file;
+    keeper->fetcher.ca_file = keeper->trust.fd >= 0 ? keeper->trust.file : NULL;
 }
 
 /* An issuer is asked anew each time: it may move its keys. */
