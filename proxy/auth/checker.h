@@ -32,6 +32,7 @@ struct hl_check {
     struct hl_mailbox *reply_to;
     struct hl_slot_name from;
     enum hl_check_result result;
+    uint64_t looked_at; /* of one that is parked: the version of the keys among which it is not */
     struct hl_verify_key
         *keys[HL_KEYS_TRIED_MAX]; /* a reference each: any of them may have signed it */
     size_t keys_n;                /* 0: no such key is known */

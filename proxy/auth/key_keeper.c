@@ -233,11 +233,22 @@ static void answer_held(struct hl_key_keeper *keeper)
     keeper->held_n = 0;
 }
 
-/* Of those that wait: whose name is not known, or (`is_doubted`) whose signature nobody known has made. */
-static bool holds_any(const struct hl_key_keeper *keeper, bool is_doubted)
+/* Some wait whose signature nobody known has made. */
+static bool holds_doubted(const struct hl_key_keeper *keeper)
 {
     for (size_t i = 0; i < keeper->held_n; i++)
-        if ((keeper->held[i]->result == HL_CHECK_BAD) == is_doubted)
+        if (keeper->held[i]->result == HL_CHECK_BAD)
+            return true;
+    return false;
+}
+
+/* Some wait whose name is not known. What was looked for among older keys may be here by now: it is no
+ * reason to ask, which the next name that is new could not do for a while. */
+static bool holds_unknown(const struct hl_key_keeper *keeper)
+{
+    uint64_t version = atomic_load(&keeper->registry->version);
+    for (size_t i = 0; i < keeper->held_n; i++)
+        if (keeper->held[i]->result != HL_CHECK_BAD && keeper->held[i]->looked_at == version)
             return true;
     return false;
 }
@@ -245,12 +256,12 @@ static bool holds_any(const struct hl_key_keeper *keeper, bool is_doubted)
 /* All sources, now. */
 static bool is_asked(struct hl_key_keeper *keeper, uint64_t now)
 {
-    bool is_unknown = holds_any(keeper, false) && now >= atomic_load(&keeper->asked_again_ms);
+    bool is_unknown = holds_unknown(keeper) && now >= atomic_load(&keeper->asked_again_ms);
     if (is_unknown) {
         atomic_store(&keeper->is_fetching, true); /* first: who comes now waits for this one */
         atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
     }
-    return is_unknown || holds_any(keeper, true);
+    return is_unknown || holds_doubted(keeper);
 }
 
 /* Nothing is lost when it cannot answer: the next unknown name asks it again. */
@@ -398,6 +409,7 @@ bool hl_key_keeper_park(struct hl_key_keeper *keeper, struct hl_check *check, ui
     bool may_park = atomic_load(&keeper->is_fetching) ||
                     hl_clock_mono_ms() >= atomic_load(&keeper->asked_again_ms) ||
                     atomic_load(&keeper->registry->version) != looked_at;
+    check->looked_at = looked_at;
     return has_source && may_park && hold(keeper, check);
 }
 
