@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- files that an operator names ---- */
@@ -22,6 +23,27 @@ enum hl_err hl_file_open(const char *path, int *fd)
         *fd = -1;
     }
     return err;
+}
+
+enum hl_err hl_file_append(const char *path, struct hl_buf *out)
+{
+    int fd;
+    enum hl_err err = hl_file_open(path, &fd);
+    if (err)
+        return err;
+    char chunk[16 * 1024];
+    ssize_t n;
+    while (!err && (n = read(fd, chunk, sizeof(chunk))) != 0)
+        err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);
+    close(fd);
+    explicit_bzero(chunk, sizeof(chunk));
+    return err;
+}
+
+void hl_file_look(const char *path, struct stat *seen)
+{
+    if (stat(path, seen) != 0)
+        *seen = (struct stat){.st_size = -1};
 }
 
 bool hl_file_has_changed(const struct stat *a, const struct stat *b)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "base/buf.h"
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -13,6 +14,13 @@
 /* Opens a regular file, or a link to one, for reading; `*fd` is the caller's. NO_FILE: something
  * else is there, such as a pipe, which nobody may ever write to. On failure `*fd` is -1. */
 HL_MUST_CHECK enum hl_err hl_file_open(const char *path, int *fd);
+
+/* The same, and all that is in it behind what is in `out`; TOO_LARGE: more than `out` may hold. Nothing of
+ * it stays elsewhere: it may be a secret. */
+HL_MUST_CHECK enum hl_err hl_file_append(const char *path, struct hl_buf *out);
+
+/* For hl_file_has_changed; a file that is not there looks like no other. */
+void hl_file_look(const char *path, struct stat *seen);
 
 /* Whether a file that was looked at twice is another, or has other content. */
 bool hl_file_has_changed(const struct stat *before, const struct stat *now);

@@ -19,7 +19,6 @@
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define CHECK_MS   5000
 
-static void look_at(const char *path, struct stat *seen);
 static enum hl_err append_file(struct hl_buf *out, const char *path);
 static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
@@ -32,7 +31,7 @@ enum hl_err hl_trust_init(
     *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1};
     if (extra.n == 0)
         return HL_OK;
-    look_at(extra.p, &trust->seen);
+    hl_file_look(extra.p, &trust->seen);
 
     struct hl_buf bundle;
     hl_buf_init(&bundle, BUNDLE_MAX);
@@ -54,26 +53,11 @@ enum hl_err hl_trust_init(
     return err;
 }
 
-/* A file that is not there looks like no other. */
-static void look_at(const char *path, struct stat *seen)
-{
-    if (stat(path, seen) != 0)
-        *seen = (struct stat){.st_size = -1};
-}
-
 /* The file's bytes and a line end. */
 static enum hl_err append_file(struct hl_buf *out, const char *path)
 {
-    int fd;
-    enum hl_err err = hl_file_open(path, &fd);
-    if (err)
-        return err;
-    char chunk[16 * 1024];
-    ssize_t n;
-    while (err == HL_OK && (n = read(fd, chunk, sizeof chunk)) != 0)
-        err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);
-    close(fd);
-    return err == HL_OK ? hl_buf_append(out, "\n", 1) : err;
+    enum hl_err err = hl_file_append(path, out);
+    return err ? err : hl_buf_append(out, "\n", 1);
 }
 
 static bool can_be_loaded(const char *path)
@@ -128,7 +112,7 @@ enum hl_err hl_trust_refresh(
     struct stat now;
     if (extra.n == 0)
         return HL_OK;
-    look_at(extra.p, &now);
+    hl_file_look(extra.p, &now);
     if (!hl_file_has_changed(&trust->seen, &now))
         return HL_OK;
     trust->seen = now;

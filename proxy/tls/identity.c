@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -66,24 +65,15 @@ static void wipe(struct hl_buf *b)
 static enum hl_err read_pem(
     struct hl_buf *out, const char *option, const char *path, const struct complaint *to)
 {
-    int fd;
-    enum hl_err err = hl_file_open(path, &fd);
-    if (err == HL_ERR_NO_FILE)
-        return complain(to, option, path, "it is not a regular file");
-    if (err)
-        return complain(to, option, path, "it cannot be read: %s", hl_err_text(err));
-    char chunk[8 * 1024];
-    ssize_t n = 0;
-    while (!err && (n = read(fd, chunk, sizeof(chunk))) > 0)
-        err = hl_buf_append(out, chunk, (size_t)n);
-    explicit_bzero(chunk, sizeof(chunk));
-    close(fd);
-    if (n < 0)
-        return complain(to, option, path, "it cannot be read");
+    enum hl_err err = hl_file_append(path, out);
     if (!err)
         err = hl_buf_append(out, "", 1);
+    if (err == HL_ERR_NO_FILE)
+        return complain(to, option, path, "it is not a regular file");
     if (err == HL_ERR_TOO_LARGE)
         return complain(to, option, path, "it is larger than 1 MiB");
+    if (err && err != HL_ERR_NOMEM)
+        return complain(to, option, path, "it cannot be read: %s", hl_err_text(err));
     if (!err && !memmem(out->p, out->n, "-----BEGIN ", 11))
         return complain(to, option, path, "it is not PEM (-----BEGIN …)");
     return err;

@@ -5,29 +5,27 @@
  * Not here: what is read (identity.c), who asks for looks (tls.c). */
 #include "tls/keeper.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/log.h"
 
-static size_t write_stat(char *out, size_t cap, const char *path)
+static void look(const struct hl_tls_keeper *keeper, struct stat now[HL_TLS_FILES])
 {
-    struct stat st = {0};
-    if (stat(path, &st) != 0)
-        st.st_size = -1;
-    int n = snprintf(out, cap, "%llu %lld %lld.%ld ", (unsigned long long)st.st_ino,
-        (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-    return n > 0 && (size_t)n < cap ? (size_t)n : 0;
+    hl_file_look(keeper->files.cert, &now[HL_TLS_CERT]);
+    hl_file_look(keeper->files.key, &now[HL_TLS_KEY]);
+    now[HL_TLS_CA] = (struct stat){0};
+    if (keeper->files.ca)
+        hl_file_look(keeper->files.ca, &now[HL_TLS_CA]);
 }
 
-static void write_version(const struct hl_tls_keeper *keeper, char out[HL_TLS_VERSION_TEXT])
+static bool have_changed(
+    const struct stat before[HL_TLS_FILES], const struct stat now[HL_TLS_FILES])
 {
-    memset(out, 0, HL_TLS_VERSION_TEXT);
-    size_t n = write_stat(out, HL_TLS_VERSION_TEXT, keeper->files.cert);
-    n += write_stat(out + n, HL_TLS_VERSION_TEXT - n, keeper->files.key);
-    if (keeper->files.ca)
-        write_stat(out + n, HL_TLS_VERSION_TEXT - n, keeper->files.ca);
+    bool have = false;
+    for (int i = 0; i < HL_TLS_FILES && !have; i++)
+        have = hl_file_has_changed(&before[i], &now[i]);
+    return have;
 }
 
 static void put(struct hl_tls_keeper *keeper, struct hl_tls_identity *identity)
@@ -47,7 +45,7 @@ enum hl_err hl_tls_keeper_init(
     struct hl_tls_identity *identity;
     *keeper = (struct hl_tls_keeper){.files = *files};
     pthread_mutex_init(&keeper->lock, NULL);
-    write_version(keeper, keeper->used);
+    look(keeper, keeper->used);
     memcpy(keeper->seen, keeper->used, sizeof(keeper->seen));
     enum hl_err err = hl_tls_identity_load(&identity, files, why, why_len);
     if (!err)
@@ -86,11 +84,11 @@ static void read_again(struct hl_tls_keeper *keeper)
 
 void hl_tls_keeper_look(struct hl_tls_keeper *keeper)
 {
-    char now[HL_TLS_VERSION_TEXT];
-    write_version(keeper, now);
-    bool is_settled = memcmp(now, keeper->seen, sizeof(now)) == 0;
+    struct stat now[HL_TLS_FILES];
+    look(keeper, now);
+    bool is_settled = !have_changed(keeper->seen, now);
     memcpy(keeper->seen, now, sizeof(now));
-    if (!is_settled || memcmp(now, keeper->used, sizeof(now)) == 0)
+    if (!is_settled || !have_changed(keeper->used, now))
         return;
     memcpy(keeper->used, now, sizeof(now));
     read_again(keeper);

@@ -5,18 +5,18 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "tls/identity.h"
 
-#define HL_TLS_VERSION_TEXT 288
+enum hl_tls_file { HL_TLS_CERT, HL_TLS_KEY, HL_TLS_CA, HL_TLS_FILES };
 
 struct hl_tls_keeper {
     struct hl_tls_files files;
     pthread_mutex_t lock; /* around `current`, for a copy */
     struct hl_tls_identity *current;
     _Atomic int64_t expires_s;
-    /* of the files, by stat(2); one thread at a time */
-    char used[HL_TLS_VERSION_TEXT], seen[HL_TLS_VERSION_TEXT];
+    struct stat used[HL_TLS_FILES], seen[HL_TLS_FILES]; /* one thread at a time */
 };
 
 /* `files` outlives it. On failure `why` has one line. */

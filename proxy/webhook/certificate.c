@@ -4,10 +4,8 @@
  * Thread: control at start, then the sender's. */
 #include "webhook/certificate.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -51,16 +49,7 @@ static void write_version(const struct hl_certificate *c, char out[192])
 static enum hl_err read_file(
     struct hl_buf *out, const char *option, const char *path, char *why, size_t why_len)
 {
-    char chunk[16 * 1024];
-    int fd;
-    ssize_t n;
-    enum hl_err err = hl_file_open(path, &fd);
-    if (err == HL_OK) {
-        while (err == HL_OK && (n = read(fd, chunk, sizeof chunk)) != 0)
-            err = n < 0 ? hl_err_from_errno(errno) : hl_buf_append(out, chunk, (size_t)n);
-        close(fd);
-        explicit_bzero(chunk, sizeof chunk);
-    }
+    enum hl_err err = hl_file_append(path, out);
     if (err == HL_OK)
         hl_buf_drop(out, (size_t)(hl_str_unframe(hl_buf_str(out)).p - out->p));
     if (err == HL_OK && (out->n == 0 || !memmem(out->p, out->n, "-----BEGIN ", 11)))
