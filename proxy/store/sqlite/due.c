@@ -11,6 +11,27 @@
 #include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
 
+/* A run, and when its time comes. */
+struct due {
+    struct hl_id run_id;
+    int64_t number, at_ms;
+};
+
+/* The one whose time comes first; NOT_FOUND: none has one. */
+static enum hl_err find_due(struct hl_database *db, enum hl_sql which, struct due *due)
+{
+    struct hl_sql_row row;
+    hl_database_bind(db, which);
+    enum hl_err err = hl_database_row(db, which, &row);
+    if (err)
+        return err;
+    due->number = hl_sql_int(&row);
+    hl_sql_id(&row, &due->run_id);
+    due->at_ms = hl_sql_int(&row);
+    hl_database_done(db, which);
+    return HL_OK;
+}
+
 /* --- queued runs that are late ---------------------------------------------------------------- */
 
 enum hl_err hl_due_start_by(struct hl_database *db, int64_t number, int64_t steady_ms)
@@ -22,28 +43,8 @@ enum hl_err hl_due_start_by(struct hl_database *db, int64_t number, int64_t stea
     return hl_database_run(db, HL_SQL_TICKET_START_BY);
 }
 
-struct late {
-    struct hl_id run_id;
-    int64_t number, start_by_ms;
-};
-
-/* The one that is to start first; NOT_FOUND: none is to at a time. */
-static enum hl_err find_late(struct hl_database *db, struct late *late)
-{
-    struct hl_sql_row row;
-    hl_database_bind(db, HL_SQL_TICKET_LATE);
-    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_LATE, &row);
-    if (err)
-        return err;
-    late->number = hl_sql_int(&row);
-    hl_sql_id(&row, &late->run_id);
-    late->start_by_ms = hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_TICKET_LATE);
-    return HL_OK;
-}
-
 /* A ticket whose run is missing is left to who claims it. */
-static enum hl_err end_late(struct hl_database *db, const struct late *late)
+static enum hl_err end_late(struct hl_database *db, const struct due *late)
 {
     struct hl_outcome outcome = {.state = HL_RUN_FAILURE,
         .reason = HL_REASON_EXPIRED,
@@ -64,12 +65,12 @@ static enum hl_err end_late(struct hl_database *db, const struct late *late)
 static enum hl_err expire_late(
     struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
-    struct late late;
+    struct due late;
     enum hl_err err = HL_OK;
     for (unsigned n = 0; !err; n++) {
-        err = find_late(db, &late);
-        *due_ms = err ? INT64_MAX : late.start_by_ms;
-        if (err || late.start_by_ms > now_ms || n == max)
+        err = find_due(db, HL_SQL_TICKET_LATE, &late);
+        *due_ms = err ? INT64_MAX : late.at_ms;
+        if (err || late.at_ms > now_ms || n == max)
             break;
         err = end_late(db, &late);
     }
@@ -78,27 +79,8 @@ static enum hl_err expire_late(
 
 /* --- runs that wait for their next attempt ---------------------------------------------------- */
 
-struct retry {
-    int64_t number, due_ms;
-    struct hl_id run_id;
-};
-
-static enum hl_err find_retry(struct hl_database *db, struct retry *due)
-{
-    struct hl_sql_row row;
-    hl_database_bind(db, HL_SQL_RETRY_DUE);
-    enum hl_err err = hl_database_row(db, HL_SQL_RETRY_DUE, &row);
-    if (err)
-        return err;
-    due->number = hl_sql_int(&row);
-    hl_sql_id(&row, &due->run_id);
-    due->due_ms = hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_RETRY_DUE);
-    return HL_OK;
-}
-
 /* One whose run is missing, or has ended, only leaves. */
-static enum hl_err call_back(struct hl_database *db, const struct retry *due)
+static enum hl_err call_back(struct hl_database *db, const struct due *due)
 {
     struct hl_stored_run run;
     bool was_waiting;
@@ -117,16 +99,16 @@ static enum hl_err call_back(struct hl_database *db, const struct retry *due)
 enum hl_err hl_due_expire(struct hl_driver *d, int64_t now_ms, unsigned max, int64_t *due_ms)
 {
     struct hl_database *db = hl_database_of(d);
-    struct retry due = {.due_ms = INT64_MAX};
+    struct due due = {.at_ms = INT64_MAX};
     enum hl_err err = expire_late(db, now_ms, max, due_ms);
     for (unsigned n = 0; !err; n++) {
-        err = find_retry(db, &due);
-        if (err || due.due_ms > now_ms || n == max)
+        err = find_due(db, HL_SQL_RETRY_DUE, &due);
+        if (err || due.at_ms > now_ms || n == max)
             break;
         err = call_back(db, &due);
     }
-    if (!err && due.due_ms < *due_ms)
-        *due_ms = due.due_ms;
+    if (!err && due.at_ms < *due_ms)
+        *due_ms = due.at_ms;
     return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_OK : err);
 }
 
