@@ -133,17 +133,7 @@ static enum hl_err match(
         files->cert_option);
 }
 
-/* mbedTLS keeps what it computes of a curve in the key, when it first signs or verifies: then it is
- * only read, and threads can do so at once. (That of RSA has a lock.) */
-static void verify_once(struct hl_tls_identity *id)
-{
-    static const unsigned char ones[] = {0x30, 6, 2, 1, 1, 2, 1, 1}; /* r = s = 1 */
-    const unsigned char hash[32] = {0};
-    for (mbedtls_x509_crt *crt = &id->client_ca; crt && crt->raw.len > 0; crt = crt->next)
-        (void)mbedtls_pk_verify(
-            &crt->pk, MBEDTLS_MD_SHA256, hash, sizeof(hash), ones, sizeof(ones));
-}
-
+/* Whether it can be used at all, before a caller finds out. */
 static int sign_once(struct hl_tls_identity *id)
 {
     unsigned char hash[32] = {0}, signature[MBEDTLS_PK_SIGNATURE_MAX_SIZE];
@@ -273,7 +263,6 @@ enum hl_err hl_tls_identity_load(
         return err;
     }
     id->expires_s = unix_time(&id->chain.valid_to);
-    verify_once(id);
     warn(id, files);
     *out = id;
     return HL_OK;
