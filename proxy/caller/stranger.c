@@ -1,4 +1,5 @@
-/* stranger.c - peers that speak TLS or HTTP/2 to a port of plain HTTP/1.1.
+/* stranger.c - peers that speak another protocol than their port: TLS or HTTP/2 to a port of plain
+ * HTTP/1.1, plain HTTP to one of TLS.
  * Owns: those of this hour. Thread: the worker's.
  * Promise: one line at info for each peer and protocol in an hour, however often it tries; each try is in a
  * line of its own or in a count; memory is bounded.
@@ -25,16 +26,23 @@ enum hl_refusal_cause hl_stranger_find(struct hl_str bytes)
     return HL_REFUSAL_NONE;
 }
 
+static const char *name_of(enum hl_refusal_cause cause)
+{
+    if (cause == HL_REFUSAL_TLS_HANDSHAKE)
+        return "TLS";
+    return cause == HL_REFUSAL_HTTP2_PREFACE ? "HTTP/2" : "HTTP in plain text";
+}
+
 static void say(const char *peer, enum hl_refusal_cause cause, uint64_t left_out)
 {
     struct hl_log_field fields[4];
     size_t n = 0;
     fields[n++] = HL_LOG_TEXT("client", peer);
-    fields[n++] = HL_LOG_TEXT("protocol", cause == HL_REFUSAL_TLS_HANDSHAKE ? "TLS" : "HTTP/2");
+    fields[n++] = HL_LOG_TEXT("protocol", name_of(cause));
     if (left_out > 0)
         fields[n++] = HL_LOG_INT("left_out", left_out);
     fields[n] = (struct hl_log_field){.name = NULL};
-    hl_log_write(HL_LOG_INFO, "a peer speaks another protocol to a port of HTTP/1.1", fields);
+    hl_log_write(HL_LOG_INFO, "a peer speaks another protocol than its port", fields);
 }
 
 static void say_counts(struct hl_strangers *strangers)
@@ -44,7 +52,7 @@ static void say_counts(struct hl_strangers *strangers)
         if (strangers->known[i].left_out > 0)
             say(strangers->known[i].peer, strangers->known[i].cause, strangers->known[i].left_out);
     if (strangers->left_out > 0)
-        HL_LOG(INFO, "more peers speak other protocols to a port of HTTP/1.1",
+        HL_LOG(INFO, "more peers speak another protocol than their port",
             HL_LOG_INT("left_out", strangers->left_out));
     strangers->n = 0;
     strangers->left_out = 0;

@@ -1,5 +1,5 @@
-/* stranger.h - peers that speak TLS or HTTP/2 to a port of plain HTTP/1.1: known by their first bytes, the
- * first of each told in the log, the others counted. */
+/* stranger.h - peers that speak another protocol than their port: the first of each told in the log, the
+ * others counted. Those that speak TLS or HTTP/2 to a port of plain HTTP/1.1 are known by their first bytes. */
 #ifndef HL_CALLER_STRANGER_H
 #define HL_CALLER_STRANGER_H
 
@@ -33,7 +33,7 @@ struct hl_strangers {
 void hl_strangers_init(struct hl_strangers *strangers, struct hl_wheel *wheel);
 /* What was counted and not said yet is said. The wheel is still open. */
 void hl_strangers_fini(struct hl_strangers *strangers);
-/* `peer` was refused for that; nothing is noted of any other cause than hl_stranger_find's. */
+/* `peer` was refused for that: what hl_stranger_find says, or PLAIN_TEXT on a port of TLS. */
 void hl_strangers_note(
     struct hl_strangers *strangers, const char *peer, enum hl_refusal_cause cause);
 

@@ -29,8 +29,7 @@
 #include "worker/inquiry.h"
 #include "worker/worker.h"
 
-#define NOTE_AGAIN_MS 60000
-#define PAGE_SLACK    1024 /* our own fields: ids, forwarding, trace, framing */
+#define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
 
 static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
 {
@@ -400,17 +399,6 @@ static bool has_inner_pass(const struct hl_client *c)
     return differs == 0;
 }
 
-/* Once a minute; hookline_tls_handshakes_total counts them. */
-static void note_plain_text(struct hl_worker *w, const struct hl_client *c)
-{
-    uint64_t now = uv_now(&w->loop) + 1;
-    if (w->plain_noted_ms != 0 && now - w->plain_noted_ms < NOTE_AGAIN_MS)
-        return;
-    w->plain_noted_ms = now;
-    HL_LOG(INFO, "a request in plain text came to the TLS listener, and got 400",
-        HL_LOG_TEXT("client", c->peer));
-}
-
 /* On a listener that speaks TLS: the handshake asks for a certificate, the request decides. */
 static void judge_transport(struct hl_client *c, struct hl_plan *plan)
 {
@@ -423,7 +411,7 @@ static void judge_transport(struct hl_client *c, struct hl_plan *plan)
         if (has_inner_pass(c))
             return;
         c->must_close = true;
-        note_plain_text(w, c);
+        hl_strangers_note(&c->callers->strangers, c->peer, HL_REFUSAL_PLAIN_TEXT);
         cause = HL_REFUSAL_PLAIN_TEXT;
     } else if (w->config->tls_client_ca_file.n > 0 && !needs_none &&
                hl_tls_peer(&c->stream).n == 0) {

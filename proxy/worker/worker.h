@@ -55,7 +55,6 @@ struct hl_worker {
     struct hl_follow_desk desk;             /* callers who follow events */
     struct hl_msg stages[HL_WORKER_STAGES]; /* an end needs no memory; a type of 0: not told yet */
     bool has_ended;
-    uint64_t plain_noted_ms; /* when it was said that no TLS was spoken; 0: never */
     struct hl_worker_metrics metrics;
 
     /* what call.c knows of the head that it looks at */

@@ -143,7 +143,7 @@ test('a request in plain text gets one answer that says so, and garbage an alert
         const { bytes: alert } = await drink(socket);
         assert.equal(alert[0], 21, garbage);
     }
-    await sidecar.logged(({ msg }) => msg.startsWith('a request in plain text came to the TLS listener'));
+    await sidecar.logged(({ protocol }) => protocol === 'HTTP in plain text');
     assert.equal(await sidecar.metric('hookline_tls_handshakes_total', { outcome: 'plain' }), 2);
 });
 

@@ -56,11 +56,13 @@ Test(stranger, is_told_once_and_then_counted)
         hl_strangers_note(&strangers, "192.0.2.2", HL_REFUSAL_TLS_HANDSHAKE);
     }
     hl_strangers_note(&strangers, "192.0.2.1", HL_REFUSAL_HTTP2_PREFACE);
-    cr_assert_eq(captured_log_count("\"level\":\"info\"", "another protocol"), 3);
+    hl_strangers_note(&strangers, "192.0.2.1", HL_REFUSAL_PLAIN_TEXT);
+    cr_assert_eq(captured_log_count("\"level\":\"info\"", "another protocol"), 4);
+    cr_assert_eq(captured_log_count("another protocol", "HTTP in plain text"), 1);
     cr_assert_eq(captured_log_count("left_out", ""), 0);
     hl_strangers_fini(&strangers);
     cr_assert_eq(captured_log_count("\"protocol\":\"TLS\"", "\"left_out\":99"), 2);
-    cr_assert_eq(captured_log_count("left_out", ""), 2, "the one of HTTP/2 was told whole");
+    cr_assert_eq(captured_log_count("left_out", ""), 2, "the other two were told whole");
 }
 
 Test(stranger, beyond_the_places_there_are_is_counted)
