@@ -27,7 +27,7 @@ shift
 # Below the ports that outgoing connections get, and below those that the integration tests draw.
 first_port=10000 last_port=11999
 password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-binaries='' directory='' port='' server='' runner=()
+binaries='' directory='' port='' server='' runner=() reservation='' hold=''
 
 main() {
     trap remove EXIT
@@ -103,11 +103,30 @@ start_somewhere() {
     local tries
     for ((tries = 0; tries < 50; tries++)); do
         port=$((first_port + SRANDOM % (last_port - first_port + 1)))
+        reserve_port || continue
         : >"$directory/log"
         ! do_start || return 0
         grep -q 'Address already in use' "$directory/log" || break
     done
     fail "the server does not start: $(cat "$directory/log")"
+}
+
+# No other cluster gets the port while this one's server is stopped.
+reserve_port() {
+    local file="${TMPDIR:-/tmp}/hookline-postgres-port-$port"
+    [ -z "$reservation" ] || release_port
+    exec {hold}>>"$file"
+    reservation=$file
+    flock --nonblock "$hold" && return 0
+    reservation=''
+    exec {hold}>&-
+    return 1
+}
+
+release_port() {
+    rm -f "$reservation"
+    exec {hold}>&-
+    reservation=''
 }
 
 make_role() {
@@ -199,6 +218,7 @@ remove() {
     exec 2>/dev/null
     [ -z "$server" ] || end_by QUIT
     [ -z "$directory" ] || { free_memory && rm -rf "$directory"; }
+    [ -z "$reservation" ] || release_port
     exit "$status"
 }
 
