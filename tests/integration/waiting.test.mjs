@@ -28,13 +28,15 @@ const ENDS = ['close', 'reset', 'answer'];
 /** One slot, a gate that a test shuts and a slot that it takes, and callers in each framing. */
 async function waitingRoom(t) {
     const secret = makeSecret();
-    const room = { health: 200, inside: 0, doors: gate() };
+    const room = { health: 200, holders: 0, doors: gate() };
     const all = await stage(t, {
         app: async (x) => {
             if (x.path === '/health') return x.send(room.health);
-            room.inside++;
             await x.body();
-            if (x.path === '/holder') await room.doors.promise;
+            if (x.path === '/holder') {
+                room.holders++;
+                await room.doors.promise;
+            }
             await x.send(200);
         },
         env: {
@@ -73,9 +75,9 @@ async function waitingRoom(t) {
         },
         hold: async () => {
             room.doors = gate();
-            const before = room.inside;
+            const before = room.holders;
             room.holder = all.call('/v4/p/a/holder', { headers });
-            await until('the slot is taken', () => room.inside > before);
+            await until('the slot is taken', () => room.holders > before);
         },
         letGo: async () => {
             room.doors.open();
