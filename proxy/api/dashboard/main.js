@@ -109,15 +109,16 @@ function showHere() {
     if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - 16;
 }
 
-/** Times are told in UTC, or as this browser tells them. */
+/** Times are told in UTC, or as this browser tells them. The page is told of a press alone: somebody may be typing a time. */
 function zoneButton() {
-    const element = button('UTC', () => set(!isUtc()), 'quiet', { title: 'Tell times in UTC' });
-    const set = (isWanted) => {
-        setUtc(isWanted);
-        element.setAttribute('aria-pressed', String(isUtc()));
+    const press = () => {
+        setUtc(!isUtc());
+        showPressed();
         renewTimes();
     };
-    set(isUtc());
+    const element = button('UTC', press, 'quiet', { title: 'Tell times in UTC' });
+    const showPressed = () => element.setAttribute('aria-pressed', String(isUtc()));
+    showPressed();
     return element;
 }
 

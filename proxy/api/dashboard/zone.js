@@ -17,16 +17,13 @@ export const isUtc = () => isUtcNow;
 
 /** Calls `renew` when the zone is another, for as long as `element` is on the page. */
 export function onZone(element, renew) {
-    const listen = () => {
-        if (element.isConnected) renew();
-        else removeEventListener('zone', listen);
-    };
-    addEventListener('zone', listen);
+    element.classList.add('zoned');
+    element.addEventListener('zone', renew);
 }
 
 export function setUtc(isWanted) {
     isUtcNow = isWanted;
-    dispatchEvent(new Event('zone'));
+    for (const element of document.querySelectorAll('.zoned')) element.dispatchEvent(new Event('zone'));
     try {
         if (isWanted) localStorage.setItem(KEY, 'UTC');
         else localStorage.removeItem(KEY);
