@@ -59,9 +59,12 @@ test('lines that carry a run’s id are its log, as they were logged', async (t)
     const { ask, sidecar } = all;
     for (const path of [RUN, '/v4/p/a/bad']) {
         const id = await ended(all, path);
-        const lines = await logOf(ask, id);
-        assert.ok(messages(lines).includes('run finished'), path);
-    assert.deepEqual(sorted(lines), sorted(sidecar.log.filter(({ run_id }) => run_id === id)));
+        const logged = () => sidecar.log.filter(({ run_id }) => run_id === id);
+        const lines = await until('it is on both sides', async () => {
+            const found = await logOf(ask, id);
+            return messages(found).includes('run finished') && found.length === logged().length && found;
+        });
+        assert.deepEqual(sorted(lines), sorted(logged()), path);
     }
     assert.equal((await logOf(ask, (await all.call()).id)).length, 0, 'nothing was logged about it');
 });

@@ -19,10 +19,14 @@ export async function mountVolume(t, size) {
     return directory;
 }
 
-/** Takes the free bytes of the volume at `directory`, at most `most`, but for `left`; answers what gives them back. */
+/**
+ * Takes the free bytes of the volume at `directory`, at most `most`, but for `left`, and beside what it took before; answers
+ * what gives all back.
+ */
 export async function fill(directory, most, left = 0) {
     const path = join(directory, 'filler');
     const file = await open(path, 'a');
+    const { size: before } = await file.stat();
     let filled = 0;
     for (let size = 1 << 20; size >= 512; size >>= 1) {
         const bytes = Buffer.alloc(size);
@@ -31,7 +35,7 @@ export async function fill(directory, most, left = 0) {
             if (filled + took > most) throw new Error('this is not the small volume');
         }
     }
-    await file.truncate(Math.max(0, filled - left));
+    await file.truncate(before + Math.max(0, filled - left));
     await file.close();
     return () => rm(path);
 }
