@@ -13,15 +13,11 @@
 #include "base/file.h"
 #include "dns/resolver.h"
 #include "http/url.h"
-#include "net/guard.h"
 
 #define TOKEN_MAX (16 * 1024)
 
 static const char out_of_memory[] = "out of memory";
-static const char stopped[] = "hookline stops";
 
-static const char *look_up(struct hl_key_fetcher *f, struct hl_lookup *lookup,
-    const struct hl_url *url, uint64_t until_ms);
 static const char *get(struct hl_key_fetcher *f, CURL *easy);
 static bool set_up(CURL *easy, struct hl_str url, struct hl_buf *out, uint64_t left_ms);
 static bool set_trust(CURL *easy, const char *ca_file);
@@ -42,7 +38,8 @@ const char *hl_key_fetch(
     f->status = 0;
     if (!hl_url_parse(text, &url))
         return "it is not a URL";
-    const char *fault = look_up(f, &lookup, &url, until_ms);
+    const struct hl_lookup_order order = {url.host, url.is_bracketed, until_ms, f->multi, f->stops};
+    const char *fault = hl_resolver_ask(&f->resolver, &lookup, &order);
     if (fault)
         return fault;
     CURL *easy = curl_easy_init();
@@ -56,40 +53,6 @@ const char *hl_key_fetch(
     hl_pin_clear(&pin, easy);
     curl_easy_cleanup(easy);
     return fault;
-}
-
-static void on_addresses(void *self, struct hl_lookup *lookup)
-{
-    bool *is_done = self;
-    (void)lookup;
-    *is_done = true;
-}
-
-/* A host that is an address is that address. */
-static const char *look_up(
-    struct hl_key_fetcher *f, struct hl_lookup *lookup, const struct hl_url *url, uint64_t until_ms)
-{
-    struct hl_resolver *r = &f->resolver;
-    bool is_done = false;
-    hl_lookup_init(lookup);
-    if (hl_guard_parse_host(url->host, url->is_bracketed, &lookup->addresses[0])) {
-        lookup->n = 1;
-        return NULL;
-    }
-    r->on_end = on_addresses;
-    r->self = &is_done;
-    /* Half of it is left for the request, whoever is silent. */
-    if (hl_resolver_begin(r, lookup, url->host, left_of(until_ms)) != HL_OK)
-        return out_of_memory;
-    while (!is_done && !atomic_load(f->stops)) {
-        hl_resolver_collect(r);
-        int ms = (int)hl_resolver_wait_ms(r, hl_clock_mono_ms());
-        if (curl_multi_poll(f->multi, r->fds, r->n, ms, NULL) != CURLM_OK)
-            break;
-        hl_resolver_turn(r);
-    }
-    hl_resolver_cut(lookup);
-    return is_done ? lookup->why : stopped;
 }
 
 static int on_resolve(void *resolver, void *reserved, void *arg)
