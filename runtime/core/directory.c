@@ -14,15 +14,24 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_name(const char *name)
+static bool is_identifier(const char *name, size_t n)
 {
-    size_t n = strlen(name);
     if (n == 0 || n > LONGEST_NAME || !is_letter(name[0]))
         return false;
     for (size_t i = 1; i < n; i++)
         if (!is_letter(name[i]) && name[i] != '_' && (name[i] < '0' || name[i] > '9'))
             return false;
-    return strcmp(name, HL_DIRECTORY_HEALTH) != 0;
+    return true;
+}
+
+/* "run", or "Class/run" of a method. */
+static bool is_name(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (slash)
+        return is_identifier(name, (size_t)(slash - name)) &&
+               is_identifier(slash + 1, strlen(slash + 1));
+    return is_identifier(name, strlen(name)) && strcmp(name, HL_DIRECTORY_HEALTH) != 0;
 }
 
 static enum hl_err check(const struct hl_directory *d, size_t i, char *why)
@@ -31,7 +40,8 @@ static enum hl_err check(const struct hl_directory *d, size_t i, char *why)
     if (!is_name(name)) {
         snprintf(why, HL_SETTINGS_WHY,
             "'%.150s' cannot be a function's name: allowed are letters, digits and '_', a letter "
-            "first, at most 128 of them, and not 'healthz'",
+            "first, at most 128 of them, and not 'healthz'; a method's is its class's, '/' and its "
+            "own",
             name);
         return HL_ERR_INVALID;
     }
@@ -60,7 +70,7 @@ static enum hl_err describe(struct hl_directory *d)
     return err ? err : hl_buf_append(&d->unknown, ".", 2);
 }
 
-/* Names are identifiers: nothing in them needs to be escaped. */
+/* Names are identifiers and '/': nothing in them needs to be escaped. */
 static enum hl_err list(struct hl_directory *d)
 {
     enum hl_err err = hl_buf_append_str(&d->listing, HL_STR("{\"functions\":["));

@@ -63,6 +63,22 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
             'import dataclasses\n@dataclasses.dataclass\nclass P:\n    z: complex\ndef run(x: P): pass\n',
             /'x' cannot be held: complex, in main\.P$/,
         ],
+        [
+            'class A:\n    def predict(self): pass\nclass B:\n    def predict(self): pass\n',
+            /predict\(\) is there twice, the second time in the class B: give one of them another name$/,
+        ],
+        [
+            'class A:\n    def run(self): pass\n\n    def run(self, x): pass\n',
+            /defines A\.run\(\) twice, in line 2 and in line 4/,
+        ],
+        ['class A:\n    def f(self, x: complex): pass\n', /A\.f\(\): the hint of 'x' cannot be held: complex \(a class whose/],
+        ['class A:\n    def __init__(self, n): pass\n    def f(self): pass\n', /no public function.*class A is not served: its __init__ needs 'n'$/],
+        [
+            'class A:\n    def __init__(self):\n        raise ValueError("no model")\n    def f(self): pass\n',
+            /^A\(\) failed$/,
+            /ValueError: no model/,
+        ],
+        ['class A:\n    def setup(self):\n        while True: pass\n    def f(self): pass\n', /^A\.setup\(\) has not ended within 0\.2 s/, /in setup\n/],
         ['from os import getcwd\n_x = 1\n', /defines no public function; .*def run/],
         ['', /defines no public function/],
         [null, /main\.py does not exist: name the file/],
@@ -84,6 +100,166 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
     const { code, log } = await runPython(t, '', { args: ['.'] });
     assert.equal(code, 1);
     assert.match(log[0].msg, /is a directory/);
+});
+
+const NO_SERVICES = `
+import abc, dataclasses, enum, json
+from typing import NamedTuple, Protocol, TypedDict
+import pydantic
+
+class Size(enum.Enum):
+    SMALL = 1
+    def a(self): pass
+
+@dataclasses.dataclass
+class Record:
+    def b(self): pass
+
+class Pair(NamedTuple):
+    x: int
+    def c(self): pass
+
+class Model(pydantic.BaseModel):
+    def d(self): pass
+
+class Failure(Exception):
+    def e(self): pass
+
+class Shape(Protocol):
+    def f(self): pass
+
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def g(self): pass
+
+class _Hidden:
+    def h(self): pass
+
+class Encoder(json.JSONEncoder):
+    def default(self, value): pass
+
+class Needy:
+    def __init__(self, n): pass
+    def i(self): pass
+
+Alias = Needy
+`;
+
+test('a class’s public methods are endpoints of one instance that is made before the first call', async (t) => {
+    const one = await startPython(
+        t,
+        `${NO_SERVICES}
+import functools
+
+def other(): return "a function"
+
+class Base:
+    def inherited(self): return self.made
+
+class Predictor(Base):
+    made = 0
+    def __init__(self):
+        Predictor.made += 1
+    async def setup(self):
+        self.model = [Predictor.made]
+    def predict(self, prompt: str, n: int = 1):
+        """Says it.
+
+        Several times."""
+        return [self.model, prompt * n]
+    async def later(self): return self.model
+    async def stream(self):
+        yield 1
+        yield 2
+    @staticmethod
+    def fixed(x: int): return x
+    @classmethod
+    def kind(cls): return cls.__name__
+    @functools.lru_cache
+    def cached(self, x: int): return x
+    @property
+    def size(self): return 1
+    def _private(self): pass
+`,
+    );
+    const { functions } = await (await fetch(`${one.url}/_hookline/functions`)).json();
+    const names = ['other', 'inherited', 'predict', 'later', 'stream', 'fixed', 'kind', 'cached', 'run'];
+    assert.deepEqual(functions.map(({ name }) => name), names);
+    const run = functions.at(-1).input;
+    assert.deepEqual(Object.keys(run.properties), ['prompt', 'n'], 'self is nobody’s parameter');
+    assert.equal(run.description, 'Says it.');
+    const answers = {
+        other: [{}, 'a function'], inherited: [{}, 1], predict: [{ prompt: 'x', n: 2 }, [[1], 'xx']],
+        run: [{ prompt: 'x' }, [[1], 'x']], later: [{}, [1]], stream: [{}, [1, 2]], fixed: [{ x: 3 }, 3],
+        kind: [{}, 'Predictor'], cached: [{ x: 4 }, 4],
+    };
+    for (const [name, [members, value]] of Object.entries(answers))
+        assert.deepEqual((await one.call(name, members)).json(), value, name);
+    const refused = (await one.call('predict', { n: 'x' })).json();
+    assert.match(refused.detail, /^predict\(\): 'prompt' is missing; 'n' must be an integer/);
+
+    const two = await startPython(
+        t,
+        `
+class A:
+    def predict(self, x: int): return x + 1
+    def info(self): return "A"
+
+class B:
+    def info(self): return "B"
+`,
+    );
+    const values = { 'A/predict': 2, predict: 2, run: 2, 'A/info': 'A', 'B/info': 'B' };
+    for (const [name, value] of Object.entries(values))
+        assert.equal((await two.call(name, name.endsWith('info') ? {} : { x: 1 })).json(), value, name);
+    assert.equal((await two.call('info', {})).status, 404);
+});
+
+const COG = `
+from typing import Optional
+from cog import BaseModel, BasePredictor, ConcatenateIterator, Input, Path
+
+class Output(BaseModel):
+    text: str
+    seed: Optional[int] = None
+
+class Predictor(BasePredictor):
+    def setup(self) -> None:
+        """Load the model"""
+        self.model = "m"
+
+    def predict(
+        self,
+        prompt: str = Input(description="What to draw"),
+        scale: float = Input(default=1.5, ge=0, le=10),
+        kind: str = Input(default="text", choices=["text", "file", "pieces"]),
+    ) -> Output:
+        """Run a single prediction"""
+        if kind == "file":
+            Path("out.txt").write_text(prompt)
+            return Path("out.txt")
+        return Output(text=f"{self.model} {prompt} {scale:g}")
+
+    def pieces(self, prompt: str) -> ConcatenateIterator[str]:
+        yield from prompt.split()
+`;
+
+test('a predictor written for Cog is served as it is, without its package', async (t) => {
+    const app = await startPython(t, COG);
+    assert.deepEqual((await app.call('run', { prompt: 'a' })).json(), { text: 'm a 1.5', seed: null });
+    const refused = (await app.call('predict', { scale: 11, kind: 'x' })).json();
+    assert.equal(
+        refused.detail,
+        "predict(): 'prompt' is missing; 'scale' must be at most 10, not 11; 'kind' must be one of 'text', 'file', 'pieces', not \"x\"",
+    );
+    const file = await app.call('predict', { prompt: 'a', kind: 'file' });
+    assert.equal(file.headers['content-type'], 'text/plain');
+    assert.equal(file.text, 'a');
+    assert.deepEqual((await app.call('pieces', { prompt: 'a b' })).json(), ['a', 'b']);
+    const { functions } = await (await fetch(`${app.url}/_hookline/functions`)).json();
+    assert.deepEqual(functions.find(({ name }) => name === 'predict').input.properties.scale, {
+        type: 'number', minimum: 0, maximum: 10, default: 1.5,
+    });
 });
 
 test('a wrong setting or option ends with one line', async (t) => {

@@ -7,6 +7,7 @@ import signal
 import sys
 
 from . import __version__, _server, forked, loader, log
+from .app import CannotStart
 from .event_loop import EventLoop
 from .host import Host
 
@@ -24,11 +25,11 @@ def main():
     event_loop = EventLoop()
     try:
         sys.argv[:] = [options.file]
-        module = loader.load(options.file)
-        host = Host(server, loader.endpoints(module), event_loop)
-        loader.set_up(module, event_loop, server.setup_timeout_ms)
+        app = loader.app_of(loader.load(options.file))
+        host = Host(server, app.endpoints, event_loop)
+        app.set_up(event_loop.run, server.setup_timeout_ms)
         server.start(host.callees())
-    except loader.CannotStart as reason:
+    except CannotStart as reason:
         _refuse(reason)
     except OSError as error:
         log.write(logging.ERROR, str(error))

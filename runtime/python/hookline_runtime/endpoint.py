@@ -110,7 +110,7 @@ class Endpoint:
         schema = object_schema(self._members, others, definitions)
         if definitions.found:
             schema["$defs"] = definitions.found
-        about = inspect.getdoc(self.function) if inspect.isfunction(self.function) else None
+        about = inspect.getdoc(self.function) if inspect.isroutine(self.function) else None
         if about:
             schema["description"] = about.partition("\n\n")[0][:LONGEST_ABOUT]
         try:
@@ -198,11 +198,16 @@ def endpoints_of(module):
                 _log.warning("%s is not an endpoint: the function behind this functools.partial is not defined here; "
                              "a def that calls it is one", name)
             continue
-        if not NAME.fullmatch(name):
+        if not is_name(name):
             _log.warning("%s() is not an endpoint: its name is not ASCII, or too long", name)
             continue
         endpoints[name] = Endpoint(name, value)
     return endpoints
+
+
+def is_name(name):
+    """Whether an endpoint can be called that."""
+    return NAME.fullmatch(name) is not None
 
 
 def _behind_partial(value):

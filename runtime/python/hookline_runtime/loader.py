@@ -1,23 +1,18 @@
 """Finds and imports the file that holds the functions."""
 import ast
-import contextlib
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import logging
 import os
 import sys
-import threading
 
-from . import _server, log
-from .endpoint import BadSignature, endpoints_of
+from .app import App, CannotStart
 from .forked import Guard
 
+STAND_INS = {"cog": os.path.join(os.path.dirname(__file__), "cog.py")}  # for packages that are not installed
 
-class CannotStart(Exception):
-    """Why there is nothing to serve: one line for people, and the exception of the author's code behind it, if any."""
-
-    def __init__(self, message, error=None):
-        super().__init__(message)
-        self.error = error
+_log = logging.getLogger(__name__)
 
 
 def load(path):
@@ -33,6 +28,8 @@ def load(path):
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, os.path.dirname(path))
+    if not any(isinstance(finder, _StandIns) for finder in sys.meta_path):
+        sys.meta_path.append(_StandIns())
     try:
         with Guard(path):
             spec.loader.exec_module(module)
@@ -41,32 +38,33 @@ def load(path):
     return module
 
 
-def endpoints(module):
+def app_of(module):
     """Its endpoints; that there is none is an error."""
-    _refuse_doubles(module)
-    try:
-        found = endpoints_of(module)
-    except BadSignature as error:
-        raise CannotStart(f"{module.__file__}: {error}") from None
-    if not found:
-        raise CannotStart(f"{module.__file__} defines no public function; one is needed, for example: "
-                          "def run(prompt): return prompt.upper()")
-    return found
+    app = App(module)
+    _refuse_doubles(module, app.class_names)
+    return app
 
 
-def _refuse_doubles(module):
+def _refuse_doubles(module, class_names):
     """The second of two functions with one name would take the first one's place without a word."""
     try:
         with open(module.__file__, "rb") as file:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):  # it was imported from elsewhere, or has changed since
         return
-    lines = {}
+    _refuse_doubles_in(tree, module.__file__, "")
     for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name in class_names:
+            _refuse_doubles_in(node, module.__file__, f"{node.name}.")
+
+
+def _refuse_doubles_in(scope, file, prefix):
+    lines = {}
+    for node in scope.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not node.name.startswith("_") and \
                 not _is_overload(node):
             if node.name in lines and not node.decorator_list:
-                raise CannotStart(f"{module.__file__} defines {node.name}() twice, in line {lines[node.name]} and in line "
+                raise CannotStart(f"{file} defines {prefix}{node.name}() twice, in line {lines[node.name]} and in line "
                                   f"{node.lineno}: give one of them another name")
             lines[node.name] = node.lineno
 
@@ -75,41 +73,15 @@ def _is_overload(node):
     return any(getattr(name, "attr", getattr(name, "id", "")) == "overload" for name in node.decorator_list)
 
 
-def set_up(module, event_loop, timeout_ms):
-    """Calls setup(), if the module has one: what must be done before the first call. The process ends where it takes
-    longer than `timeout_ms`, unless that is 0."""
-    setup = getattr(module, "setup", None)
-    if not callable(setup):
-        return
-    try:
-        with _limit(timeout_ms):
-            with Guard("setup()"):
-                result = setup()
-            if hasattr(result, "__await__"):
-                event_loop.run(result)
-    except (Exception, SystemExit) as error:
-        raise CannotStart("setup() failed", error) from None
-
-
-@contextlib.contextmanager
-def _limit(timeout_ms):
-    timer = threading.Timer(timeout_ms / 1000, _give_up, [threading.get_ident(), timeout_ms])
-    timer.daemon = True
-    if timeout_ms:
-        timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _give_up(thread, timeout_ms):
-    """Nothing makes Python code stop but the end of its process; where it stood is in the log."""
-    log.write(logging.ERROR, f"setup() has not ended within {timeout_ms / 1000:g} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)",
-              [("traceback", log.stack_of(thread))])
-    _server.flush_log()
-    os._exit(1)
-
-
 def _loader(name, path):
     return importlib.machinery.SourceFileLoader(name, path)  # whatever the file's name ends in
+
+
+class _StandIns(importlib.abc.MetaPathFinder):
+    """Finds our modules for packages that nobody else finds."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in STAND_INS:
+            return None
+        _log.info("the package %s is not installed: hookline_runtime has what stands in for it", name)
+        return importlib.util.spec_from_file_location(name, STAND_INS[name])

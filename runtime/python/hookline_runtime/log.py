@@ -109,6 +109,11 @@ def finish_lines(context):
                 _write_output(name, rest, context)
 
 
+def flush():
+    """Returns when what was logged is written, or nobody reads it."""
+    _server.flush_log()
+
+
 def _put(lines):
     _server.log(lines.encode("utf-8", "backslashreplace"))
 

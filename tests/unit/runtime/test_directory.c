@@ -48,9 +48,9 @@ Test(directory, lists_each_function_with_what_it_takes)
 Test(directory, takes_identifiers_and_nothing_else)
 {
     struct hl_directory d;
-    static const char *const good[] = {"a", "Z9", "run_all", "healthz2"};
-    static const char *const bad[] = {
-        "", "_run", "9a", "a-b", "a.b", "a/b", "a b", "\xc3\xa4", "healthz"};
+    static const char *const good[] = {"a", "Z9", "run_all", "healthz2", "Model/run", "a/b"};
+    static const char *const bad[] = {"", "_run", "9a", "a-b", "a.b", "a/", "/a", "a//b", "a/b/c",
+        "a/_b", "_a/b", "a b", "\xc3\xa4", "healthz"};
     for (size_t i = 0; i < HL_ARRAY_LEN(good); i++) {
         cr_expect_eq(make(&d, good[i]), HL_OK, "%s", good[i]);
         hl_directory_fini(&d);
