@@ -1,8 +1,10 @@
-/* secret.h - values that are encrypted at rest (contract 5): AES-256-GCM, bound to the place they
- * stand in, so that a sealed value copied to another row or column does not open. */
+/* secret.h - values that are encrypted at rest (contract 5): AES-256, in CCM where one process owns them, in GCM
+ * where replicas share them. They are bound to the place they stand in, so that a sealed value copied to another row or
+ * column does not open. */
 #ifndef HL_STORE_SECRET_H
 #define HL_STORE_SECRET_H
 
+#include <mbedtls/ccm.h>
 #include <mbedtls/gcm.h>
 #include <stdint.h>
 
@@ -21,6 +23,7 @@ struct hl_str;
 
 /* A key derived for the values that carry its salt. */
 struct hl_seal_key {
+    mbedtls_ccm_context ccm; /* one of them has the key, as the format says */
     mbedtls_gcm_context gcm;
     const struct hl_key *from;
     uint8_t format; /* 0: no key yet */
@@ -31,7 +34,8 @@ struct hl_seal_key {
 struct hl_sealer {
     const struct hl_key *key; /* borrowed */
     const struct hl_key
-        *previous; /* borrowed: values are opened with it too; NULL: there is none */
+        *previous;  /* borrowed: values are opened with it too; NULL: there is none */
+    uint8_t format; /* in which it seals; it opens all */
     struct hl_seal_key sealing, opening;
     uint32_t seals_left; /* values that may still be sealed with that key */
     size_t pool_left;    /* random bytes for nonces: one system call for many */
@@ -40,7 +44,9 @@ struct hl_sealer {
 
 /* `key` lives as long as the sealer. */
 HL_MUST_CHECK enum hl_err hl_sealer_init(struct hl_sealer *s, const struct hl_key *key);
-/* The same with keys that replicas share: values sealed with either are opened. */
+/* The same for values that no hookline of before SQLite's schema 16 opens: sealing costs little more than half. */
+HL_MUST_CHECK enum hl_err hl_sealer_init_own(struct hl_sealer *s, const struct hl_key *key);
+/* The first with keys that replicas share: values sealed with either are opened. */
 HL_MUST_CHECK enum hl_err hl_sealer_init_shared(
     struct hl_sealer *s, const struct hl_shared_keys *keys);
 void hl_sealer_fini(struct hl_sealer *s);

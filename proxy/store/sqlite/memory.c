@@ -58,7 +58,7 @@ enum hl_err hl_memory_make(struct hl_database *db, char *why, size_t why_len)
         err = hl_connection_prepare(db, path, why, why_len);
     if (err)
         return err;
-    err = hl_sealer_init(&db->sealer, &db->key);
+    err = hl_sealer_init_own(&db->sealer, &db->key);
     if (!err)
         err = bound(db);
     db->reading = err ? NULL : calloc(1, sizeof(*db->reading));

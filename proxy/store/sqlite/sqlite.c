@@ -89,7 +89,7 @@ enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, b
     rc = has_check || db->is_dry ? SQLITE_OK : write_check(db);
     if (rc != SQLITE_OK)
         return hl_sqlite_explain(db, rc, store_path, why, why_len);
-    return hl_sealer_init(&db->sealer, &db->key);
+    return hl_sealer_init_own(&db->sealer, &db->key);
 }
 
 /* --- open ----------------------------------------------------------------------------------- */

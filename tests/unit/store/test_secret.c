@@ -32,7 +32,15 @@ static void fini(void)
 
 TestSuite(secret, .init = init, .fini = fini);
 
-Test(secret, opens_what_it_sealed)
+static void takes_turns(void (*check)(void))
+{
+    check();
+    hl_sealer_fini(&sealer);
+    cr_assert_eq(hl_sealer_init_own(&sealer, &key), HL_OK);
+    check();
+}
+
+static void check_opens(void)
 {
     const struct hl_str plains[] = {HL_STR(""), HL_STR("x"), HL_STR("a secret \0 of any bytes")};
     char out[128];
@@ -43,6 +51,28 @@ Test(secret, opens_what_it_sealed)
         cr_assert_eq(hl_unseal(&sealer, "webhook.url", &row, hl_buf_str(&sealed), out, &n), HL_OK);
         cr_assert(hl_str_eq((struct hl_str){out, n}, plains[i]));
     }
+}
+
+Test(secret, opens_what_it_sealed)
+{
+    takes_turns(check_opens);
+}
+
+Test(secret, of_one_way_to_seal_is_opened_by_a_sealer_of_the_other)
+{
+    struct hl_sealer own;
+    char out[128];
+    size_t n;
+    cr_assert_eq(hl_sealer_init_own(&own, &key), HL_OK);
+    for (int i = 0; i < 2; i++) {
+        struct hl_sealer *from = i ? &own : &sealer, *to = i ? &sealer : &own;
+        cr_assert_eq(hl_seal(from, "t.c", &row, HL_STR("value"), &sealed), HL_OK);
+        cr_assert_eq(hl_unseal(to, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_OK);
+        cr_assert(hl_str_eq((struct hl_str){out, n}, HL_STR("value")));
+        sealed.p[0] ^= 1; /* it names the other */
+        cr_assert_eq(hl_unseal(to, "t.c", &row, hl_buf_str(&sealed), out, &n), HL_ERR_CORRUPT);
+    }
+    hl_sealer_fini(&own);
 }
 
 /* Values of two starts with each key, in turn: no key stays at hand for the next one. */
@@ -78,7 +108,7 @@ Test(secret, of_either_shared_key_is_opened_and_a_new_one_is_sealed_with_the_fir
     hl_sealer_fini(&shared);
 }
 
-Test(secret, opens_in_its_own_place_only)
+static void check_place(void)
 {
     char out[128];
     size_t plain_n;
@@ -96,6 +126,11 @@ Test(secret, opens_in_its_own_place_only)
         cr_assert_eq(
             hl_unseal(&sealer, "webhook.url", &row, (struct hl_str){s.p, n}, out, &plain_n),
             HL_ERR_CORRUPT);
+}
+
+Test(secret, opens_in_its_own_place_only)
+{
+    takes_turns(check_place);
 }
 
 Test(secret, nonces_do_not_come_twice)
