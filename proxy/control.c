@@ -92,6 +92,7 @@ void hl_control_close(struct hl_control *ctl)
     hl_signal_close(&ctl->sigint);
     hl_wheel_close(&ctl->wheel);
     hl_reader_close(&ctl->reader);
+    hl_tls_seat_close(ctl->tls);
     hl_uv_mailbox_close(&ctl->mail);
 }
 

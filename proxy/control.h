@@ -42,6 +42,7 @@ struct hl_control {
     uv_loop_t loop;
     struct hl_wheel wheel;
     struct hl_reader reader;
+    struct hl_tls_seat *tls;   /* NULL: no TLS is spoken */
     struct hl_uv_mailbox mail; /* workers say here that they have ended */
     uv_signal_t sigterm, sigint;
     struct hl_gate_seat gate;

@@ -155,10 +155,17 @@ static bool prepare_tls(struct hl_control *ctl, char *why, size_t why_len)
     uint8_t pass[HL_INNER_PASS_DIGITS / 2];
     hl_random_fill(pass, sizeof(pass));
     hl_hex_write(s->inner_pass, pass, sizeof(pass));
-    if (ctl->config->tls_cert_file.n == 0)
+    const struct hl_config *config = ctl->config;
+    bool has_own = hl_service_speaks_tls(config), has_app = config->app_url.is_tls;
+    if (!has_own && !has_app)
         return true;
-    struct hl_tls_files files = hl_service_tls_files(ctl->config);
-    return hl_tls_open(&s->tls, &files, why, why_len) == HL_OK;
+    struct hl_tls_files own = hl_service_tls_files(config);
+    struct hl_tls_files app = hl_service_app_tls_files(config);
+    if (hl_tls_open(&s->tls, has_own ? &own : NULL, has_app ? &app : NULL, why, why_len) != HL_OK)
+        return false;
+    ctl->tls = hl_tls_seat_new(s->tls, &ctl->loop, &ctl->wheel, config->head_timeout_ms);
+    ctl->readiness.tls = has_app ? ctl->tls : NULL;
+    return ctl->tls != NULL;
 }
 
 static void forget_visits(struct hl_service *s, uint32_t workers)
@@ -273,6 +280,7 @@ static void stop_all(struct hl_control *ctl)
         hl_reader_fini(&ctl->reader);
     }
     hl_auth_free(s->auth); /* after everybody who asks */
+    hl_tls_seat_free(ctl->tls);
     hl_tls_free(s->tls);
     if (s->journals)
         hl_journals_fini(s->journals);

@@ -118,7 +118,7 @@ static enum hl_err write_call(
     const struct hl_listen_address *listen = &c->home->view.config->listen.items[0];
     enum hl_err err = hl_buf_printf(request, "%s %.*s HTTP/1.%u\r\nHost: %s\r\n",
         hl_api_method_text(c->method), HL_STR_ARG(hl_buf_str(&c->target)), c->minor, listen->text);
-    if (!err && c->home->view.service->tls)
+    if (!err && hl_service_speaks_tls(c->home->view.config))
         err = hl_buf_printf(request, HL_INNER_PASS_NAME ": %.*s\r\n", HL_INNER_PASS_DIGITS,
             c->home->view.service->inner_pass);
     if (!err)
@@ -140,14 +140,18 @@ static void on_end(void *owner, enum hl_exchange_end how, int error);
 
 static const struct hl_exchange_events events = {.head = on_head, .bytes = on_bytes, .end = on_end};
 
-static bool begin(struct hl_admin_connection *c, const struct sockaddr *address, const char *path,
-    struct hl_buf *request)
+/* `app`: NULL for our own run listener, to which plain text is spoken. */
+static bool begin(struct hl_admin_connection *c, const struct sockaddr *address,
+    const struct hl_app_url *app, struct hl_buf *request)
 {
     const struct hl_exchange_order order = {.loop = c->home->loop,
         .wheel = c->home->wheel,
         .reader = c->home->reader,
         .address = address,
-        .path = path,
+        .path = app ? app->path : NULL,
+        .tls = app ? c->home->view.service->readiness->tls : NULL,
+        .tls_use = HL_TLS_APP,
+        .host = app ? app->host : NULL,
         .method = c->method,
         .max_head = HEAD_MAX,
         .head_ms = c->answer.pass.is_listing ? LISTING_PATIENCE : 0,
@@ -203,7 +207,7 @@ static bool ask_app(struct hl_admin_connection *c)
     const struct sockaddr *address =
         url->is_unix ? NULL : (const struct sockaddr *)&host->addresses[i].socket;
     if (!err)
-        return begin(c, address, url->path, &request);
+        return begin(c, address, url, &request);
     hl_buf_fini(&request);
     return false;
 }

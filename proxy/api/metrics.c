@@ -47,6 +47,7 @@ static void add_tokens(struct hl_auth_counts *sum, const struct hl_auth_counts *
 static void add_handshakes(struct hl_tls_metrics *sum, const struct hl_tls_metrics *worker)
 {
     hl_counter_add(&sum->done, hl_counter_get(&worker->done));
+    hl_counter_add(&sum->resumed, hl_counter_get(&worker->resumed));
     hl_counter_add(&sum->failed, hl_counter_get(&worker->failed));
     hl_counter_add(&sum->refused, hl_counter_get(&worker->refused));
     hl_counter_add(&sum->plain, hl_counter_get(&worker->plain));
@@ -72,7 +73,8 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     };
     if (hl_store_is_shared(view->store))
         figures->replica = view->service->config->replica;
-    figures->has_tls = view->service->tls != NULL;
+    figures->has_tls = hl_service_speaks_tls(view->service->config);
+    figures->has_app_tls = view->service->config->app_url.is_tls;
     if (figures->has_tls)
         figures->certificate_expires_s = hl_tls_expires_s(view->service->tls);
     figures->followers = hl_journals_followers(view->service->journals);
@@ -83,8 +85,8 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
         hl_figures_add(&figures->workers, &w->metrics);
         if (w->auth)
             add_tokens(&figures->tokens, hl_auth_seat_counts(w->auth));
-        if (w->callers.tls)
-            add_handshakes(&figures->handshakes, hl_tls_seat_metrics(w->callers.tls));
+        for (enum hl_tls_use use = 0; w->runs.tls && use < HL_TLS_USES; use++)
+            add_handshakes(&figures->handshakes[use], hl_tls_seat_metrics(w->runs.tls, use));
     }
 }
 
@@ -368,7 +370,7 @@ static void write_tokens(struct hl_exposition *t, const struct hl_figures *figur
 static void write_handshakes(struct hl_exposition *t, const struct hl_figures *figures)
 {
     static const char name[] = "hookline_tls_handshakes_total";
-    const struct hl_tls_metrics *h = &figures->handshakes;
+    const struct hl_tls_metrics *h = &figures->handshakes[HL_TLS_CALLERS];
     if (!figures->has_tls)
         return;
     hl_exposition_family(t, name, "counter",
@@ -381,6 +383,20 @@ static void write_handshakes(struct hl_exposition *t, const struct hl_figures *f
     hl_exposition_number(t, "hookline_tls_certificate_expiry_seconds", "gauge",
         "When the certificate of HOOKLINE_TLS_CERT_FILE expires, in Unix time.",
         (uint64_t)(figures->certificate_expires_s > 0 ? figures->certificate_expires_s : 0));
+}
+
+static void write_app_handshakes(struct hl_exposition *t, const struct hl_figures *figures)
+{
+    static const char name[] = "hookline_app_tls_handshakes_total";
+    const struct hl_tls_metrics *h = &figures->handshakes[HL_TLS_APP];
+    uint64_t resumed = hl_counter_get(&h->resumed);
+    if (!figures->has_app_tls)
+        return;
+    hl_exposition_family(t, name, "counter",
+        "TLS handshakes with the app, for calls: full, resumed (without public-key work), failed.");
+    hl_exposition_sample(t, name, "outcome=\"full\"", hl_counter_get(&h->done) - resumed);
+    hl_exposition_sample(t, name, "outcome=\"resumed\"", resumed);
+    hl_exposition_sample(t, name, "outcome=\"failed\"", hl_counter_get(&h->failed));
 }
 
 static void write_measures(struct hl_exposition *t, const struct hl_store_gauges *store)
@@ -509,6 +525,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_plains(&t, figures);
     write_tokens(&t, figures);
     write_handshakes(&t, figures);
+    write_app_handshakes(&t, figures);
     write_replicas(&t, figures);
     write_times(&t, figures);
     write_process(&t, figures);

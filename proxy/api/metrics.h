@@ -26,9 +26,9 @@ struct hl_figures {
     const struct hl_sender_gauges *sender;
     const struct hl_app_gauges *app;
     struct hl_auth_figures auth;
-    struct hl_auth_counts tokens;     /* summed over all workers */
-    struct hl_tls_metrics handshakes; /* likewise; zeros without TLS */
-    bool has_tls;
+    struct hl_auth_counts tokens;                  /* summed over all workers */
+    struct hl_tls_metrics handshakes[HL_TLS_USES]; /* likewise; zeros without TLS */
+    bool has_tls, has_app_tls;
     int64_t certificate_expires_s;
     uint32_t connections_max;
     uint32_t app_slots, app_slots_in_use; /* 0 slots: there is no limit */

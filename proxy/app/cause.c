@@ -6,8 +6,10 @@
 #include <uv.h>
 
 #include "base/compiler.h"
+#include "tls/tls.h"
 
 #define UNREACHED "the app cannot be reached: "
+#define UNSAFE    UNREACHED "its certificate "
 
 static const char *const texts[HL_CAUSE_COUNT] = {
     [HL_CAUSE_NONE] = "the app is not ready yet",
@@ -26,6 +28,21 @@ static const char *const texts[HL_CAUSE_COUNT] = {
     "connection refused; it is not running, or not listening where HOOKLINE_APP_URL says",
     [HL_CAUSE_CONNECT_TIMEOUT] =
         UNREACHED "connecting timed out; check HOOKLINE_APP_URL and the network in between",
+    [HL_CAUSE_TLS_OTHER] =
+        UNREACHED "the TLS handshake with it failed; the log has more at level debug",
+    [HL_CAUSE_TLS_LEFT] =
+        UNREACHED "it closed the connection during the TLS handshake; does it speak TLS "
+                  "where HOOKLINE_APP_URL says?",
+    [HL_CAUSE_TLS_REFUSED] =
+        UNREACHED "it refused the TLS handshake; it wants a client certificate that it trusts "
+                  "(HOOKLINE_APP_CLIENT_CERT_FILE), or has no TLS 1.2",
+    [HL_CAUSE_TLS_PLAIN] =
+        UNREACHED "it does not speak TLS; HOOKLINE_APP_URL should begin with http://",
+    [HL_CAUSE_TLS_UNTRUSTED] =
+        UNSAFE "was not issued by a CA of HOOKLINE_APP_CA_FILE (not set: of the system), "
+               "or is not for servers",
+    [HL_CAUSE_TLS_NAME] = UNSAFE "does not name the host of HOOKLINE_APP_URL",
+    [HL_CAUSE_TLS_DATES] = UNSAFE "has expired or is not valid yet",
     [HL_CAUSE_HEALTH_TIMEOUT] =
         "the app does not answer at HOOKLINE_APP_HEALTH_PATH within 2 seconds; if it serves one "
         "connection at a time, set HOOKLINE_APP_KEEPALIVE=off",
@@ -67,14 +84,18 @@ static const struct {
     {UV_ENOENT, HL_CAUSE_NO_SOCKET}, {UV_ENOTDIR, HL_CAUSE_NO_SOCKET},
     {UV_EACCES, HL_CAUSE_NOT_PERMITTED}, {UV_EPERM, HL_CAUSE_NOT_PERMITTED},
     {UV_ECONNREFUSED, HL_CAUSE_REFUSED}, {UV_ETIMEDOUT, HL_CAUSE_CONNECT_TIMEOUT},
+    {HL_TLS_FAULT_OTHER, HL_CAUSE_TLS_OTHER}, {HL_TLS_FAULT_LEFT, HL_CAUSE_TLS_LEFT},
+    {HL_TLS_FAULT_REFUSED, HL_CAUSE_TLS_REFUSED}, {HL_TLS_FAULT_PLAIN, HL_CAUSE_TLS_PLAIN},
+    {HL_TLS_FAULT_UNTRUSTED, HL_CAUSE_TLS_UNTRUSTED}, {HL_TLS_FAULT_NAME, HL_CAUSE_TLS_NAME},
+    {HL_TLS_FAULT_DATES, HL_CAUSE_TLS_DATES},
     {UV_EAGAIN, HL_CAUSE_CONNECT_TIMEOUT}, /* unix: as many wait to be accepted as may */
 };
 
-struct hl_cause hl_cause_of(int uv_error)
+struct hl_cause hl_cause_of(int error)
 {
-    struct hl_cause cause = {.kind = HL_CAUSE_OTHER, .error = uv_error};
+    struct hl_cause cause = {.kind = HL_CAUSE_OTHER, .error = error};
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds); i++)
-        if (kinds[i].error == uv_error)
+        if (kinds[i].error == error)
             cause.kind = kinds[i].kind;
     return cause;
 }

@@ -19,6 +19,13 @@ enum hl_cause_kind {
     HL_CAUSE_NOT_PERMITTED,
     HL_CAUSE_REFUSED,
     HL_CAUSE_CONNECT_TIMEOUT,
+    HL_CAUSE_TLS_OTHER, /* tls/tls.h */
+    HL_CAUSE_TLS_LEFT,
+    HL_CAUSE_TLS_REFUSED,
+    HL_CAUSE_TLS_PLAIN,
+    HL_CAUSE_TLS_UNTRUSTED,
+    HL_CAUSE_TLS_NAME,
+    HL_CAUSE_TLS_DATES,
     HL_CAUSE_HEALTH_TIMEOUT,
     HL_CAUSE_HEALTH_CLOSED,
     HL_CAUSE_HEALTH_NO_HTTP,
@@ -30,11 +37,11 @@ enum hl_cause_kind {
 struct hl_cause {
     enum hl_cause_kind kind;
     uint16_t status; /* HEALTH_STATUS */
-    int error;       /* libuv code behind it, 0: none */
+    int error;       /* libuv's, or a hl_tls_fault, behind it; 0: none */
 };
 
-/* Of a connect, or a look-up, that ended with this libuv code. */
-struct hl_cause hl_cause_of(int uv_error);
+/* Of a connect, a handshake or a look-up that ended with this code. */
+struct hl_cause hl_cause_of(int error);
 /* Static. */
 const char *hl_cause_text(struct hl_cause cause);
 

@@ -210,6 +210,9 @@ static void on_event(struct hl_stream *stream, const struct hl_stream_event *eve
 static int connect_stream(struct hl_exchange *exchange)
 {
     const struct hl_exchange_order *order = &exchange->order;
+    if (order->tls &&
+        hl_tls_connect(order->tls, order->tls_use, &exchange->stream, order->host) != HL_OK)
+        return UV_ENOMEM;
     if (order->address)
         return hl_stream_connect_tcp(&exchange->stream, order->address);
     return hl_stream_connect_unix(&exchange->stream, order->path);

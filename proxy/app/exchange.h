@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "http/head.h"
+#include "tls/tls.h"
 
 struct hl_buf;
 
@@ -14,7 +15,8 @@ struct hl_exchange;
 
 enum hl_exchange_end {
     HL_EXCHANGE_WHOLE, /* the body is over; in its own framing: the connection closed behind the head */
-    HL_EXCHANGE_UNREACHABLE, /* it did not connect, or could not send; `error` is libuv's */
+    HL_EXCHANGE_UNREACHABLE, /* it did not connect, or could not send; `error` is libuv's,
+                                or a hl_tls_fault */
     HL_EXCHANGE_LATE,
     HL_EXCHANGE_CLOSED, /* the connection ended too early */
     HL_EXCHANGE_UNREADABLE,
@@ -37,6 +39,9 @@ struct hl_exchange_order {
     struct hl_reader *reader;
     const struct sockaddr *address; /* NULL: the unix: `path` */
     const char *path;
+    struct hl_tls_seat *tls; /* NULL: it speaks none */
+    enum hl_tls_use tls_use;
+    const char *host; /* with `tls`: whose certificate it has to be; outlives the seat */
     enum hl_method method;
     size_t max_head;
     uint32_t read_size; /* 0: as many as a read may have */

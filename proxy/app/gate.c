@@ -97,7 +97,8 @@ static void reopen(struct hl_gate *gate, uint32_t check)
 
 bool hl_gate_is_refusal(struct hl_cause cause)
 {
-    return cause.kind == HL_CAUSE_REFUSED || cause.kind == HL_CAUSE_NO_SOCKET;
+    bool is_other = cause.kind >= HL_CAUSE_TLS_REFUSED && cause.kind <= HL_CAUSE_TLS_DATES;
+    return is_other || cause.kind == HL_CAUSE_REFUSED || cause.kind == HL_CAUSE_NO_SOCKET;
 }
 
 void hl_gate_close(struct hl_gate *gate, const char *why)

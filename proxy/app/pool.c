@@ -23,6 +23,7 @@ void hl_pool_init(struct hl_pool *pool, const struct hl_pool_parts *parts)
     pool->wheel = parts->wheel;
     pool->reader = parts->reader;
     pool->url = parts->url;
+    pool->tls = parts->tls;
     hl_slab_init(&pool->slab, sizeof(struct hl_upstream), 64);
     hl_list_init(&pool->idle);
     hl_list_init(&pool->busy);

@@ -17,6 +17,7 @@
 struct hl_app_url;
 struct hl_mailbox;
 struct hl_msg;
+struct hl_tls_seat;
 
 /* An app that ends a connection sooner than this behind an answer, without having said so, is taken to
  * do it again for HL_POOL_WARY_MS: meanwhile a request that cannot be sent twice takes only what was
@@ -39,6 +40,7 @@ struct hl_pool {
     struct hl_wheel *wheel;
     struct hl_reader *reader;
     const struct hl_app_url *url;
+    struct hl_tls_seat *tls; /* NULL: the app speaks none */
     struct hl_slab slab;
     struct hl_list idle;  /* most recently used first */
     struct hl_list busy;  /* connecting, busy and closing */
@@ -61,6 +63,7 @@ struct hl_pool_parts {
     const struct hl_app_url *url;
     struct hl_pool_group *group;
     struct hl_mailbox *mailbox; /* the worker's */
+    struct hl_tls_seat *tls;    /* NULL: the app speaks none */
 };
 
 void hl_pool_init(struct hl_pool *pool, const struct hl_pool_parts *parts);

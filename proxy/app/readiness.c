@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "tls/tls.h"
 
 #define CHECK_NOT_READY_MS 100
 #define CHECK_READY_MS     1000
@@ -70,7 +71,7 @@ static void say_why(const struct hl_readiness *r, const char *why)
         HL_LOG(WARN, "the app is not ready", HL_LOG_TEXT("cause", why));
     else
         HL_LOG(WARN, "the app is not ready", HL_LOG_TEXT("cause", why),
-            HL_LOG_TEXT("error", uv_strerror(r->worst.error)));
+            HL_LOG_TEXT("error", hl_tls_error_text(r->worst.error)));
 }
 
 static void say_occupant(const struct hl_readiness *r, const char *why)
@@ -213,6 +214,9 @@ static int begin_probe(struct hl_readiness *r, const struct sockaddr *address)
         .reader = r->reader,
         .address = address,
         .path = r->config->app_url.path,
+        .tls = r->tls,
+        .tls_use = HL_TLS_APP,
+        .host = r->config->app_url.host,
         .method = HL_METHOD_GET,
         .max_head = PROBE_HEAD_MAX,
         .events = &events,

@@ -11,6 +11,7 @@
 #include "app/upstream.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "tls/tls.h"
 
 #define BACKOFF_FIRST_MS 25
 #define BACKOFF_MAX_MS   1000
@@ -137,7 +138,7 @@ static void begin_round(struct hl_upstream_wait *wait)
 
 static void note_failure(struct hl_upstream_wait *wait, int error)
 {
-    HL_LOG(DEBUG, "connect to the app failed", HL_LOG_TEXT("error", uv_strerror(error)));
+    HL_LOG(DEBUG, "connect to the app failed", HL_LOG_TEXT("error", hl_tls_error_text(error)));
     wait->cause = hl_cause_of(error);
     wait->ended++;
     wait->refused += hl_gate_is_refusal(wait->cause);
@@ -153,7 +154,10 @@ static bool attempt(struct hl_upstream_wait *wait, const struct hl_host_address 
     struct hl_upstream *u = hl_upstream_new(pool);
     int rc = u ? 0 : UV_ENOMEM;
     wait->tried |= address->mark;
-    if (u && pool->url->is_unix)
+    if (u && pool->tls &&
+        hl_tls_connect(pool->tls, HL_TLS_APP, &u->stream, pool->url->host) != HL_OK)
+        rc = UV_ENOMEM;
+    else if (u && pool->url->is_unix)
         rc = hl_stream_connect_unix(&u->stream, pool->url->path);
     else if (u)
         rc = hl_stream_connect_tcp(&u->stream, (const struct sockaddr *)&address->socket);

@@ -180,10 +180,14 @@ static enum hl_err check_trust(struct check *c)
 static enum hl_err check_tls(struct check *c)
 {
     char why[WHY_MAX] = "";
-    if (c->config->tls_cert_file.n == 0)
-        return HL_OK;
-    struct hl_tls_files files = hl_service_tls_files(c->config);
-    return hl_tls_check(&files, why, sizeof(why)) ? report(c, why) : HL_OK;
+    struct hl_tls_files own = hl_service_tls_files(c->config);
+    struct hl_tls_files app = hl_service_app_tls_files(c->config);
+    enum hl_err err = HL_OK;
+    if (hl_service_speaks_tls(c->config) && hl_tls_check(&own, why, sizeof(why)) != HL_OK)
+        err = report(c, why);
+    if (!err && c->config->app_url.is_tls && hl_tls_check(&app, why, sizeof(why)) != HL_OK)
+        err = report(c, why);
+    return err;
 }
 
 static enum hl_err check_webhooks(struct check *c)

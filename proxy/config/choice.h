@@ -34,6 +34,7 @@ struct hl_listen_list {
 /* Where the app is. */
 struct hl_app_url {
     bool is_unix;
+    bool is_tls;   /* https://; never unix */
     char *host;    /* TCP: name or address, without brackets; unix: NULL */
     uint16_t port; /* TCP */
     char *path;    /* unix: of the socket; TCP: NULL */

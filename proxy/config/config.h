@@ -54,6 +54,9 @@ struct hl_config {
 
     /* the app */
     struct hl_app_url app_url;
+    struct hl_str app_ca_file;          /* of an app with TLS; empty: the system's */
+    struct hl_str app_client_cert_file; /* both or none: it is shown to the app */
+    struct hl_str app_client_key_file;
     struct hl_str app_run_path;
     struct hl_str app_health_path;    /* empty: a TCP connect is the test */
     enum hl_app_gate app_health_gate; /* see app/gate.h */

@@ -152,9 +152,15 @@ static enum hl_err parse_tcp(struct hl_str text, struct hl_app_url *out)
         text.n--;
     if (!hl_authority_parse(text, &authority) || (authority.has_port && authority.port == 0))
         return HL_ERR_INVALID;
-    out->port = authority.has_port ? authority.port : 80;
+    out->port = authority.has_port ? authority.port : out->is_tls ? 443 : 80;
     out->host = hl_str_dup(authority.host);
     return out->host ? HL_OK : HL_ERR_NOMEM;
+}
+
+static enum hl_err parse_tls(struct hl_str text, struct hl_app_url *out)
+{
+    out->is_tls = true;
+    return parse_tcp(text, out);
 }
 
 enum hl_err hl_app_url_parse(struct hl_str text, struct hl_app_url *out)
@@ -162,7 +168,8 @@ enum hl_err hl_app_url_parse(struct hl_str text, struct hl_app_url *out)
     static const struct {
         struct hl_str prefix;
         enum hl_err (*parse)(struct hl_str rest, struct hl_app_url *out);
-    } schemes[] = {{{"http://", 7}, parse_tcp}, {{"unix:", 5}, parse_unix}};
+    } schemes[] = {
+        {{"http://", 7}, parse_tcp}, {{"https://", 8}, parse_tls}, {{"unix:", 5}, parse_unix}};
     *out = (struct hl_app_url){0};
     for (size_t i = 0; i < HL_ARRAY_LEN(schemes); i++) {
         size_t n = schemes[i].prefix.n;

@@ -286,6 +286,12 @@ const struct hl_option hl_options[] = {
     /* the app */
     {ROW(APP_URL, "APP_URL", app_url, "http://127.0.0.1:8000"),
         .help = "where the app is"},
+    {ROW(TEXT, "APP_CA_FILE", app_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "the CAs (PEM) that the certificate of an https:// app must come from; read again when it changes; not set: the system's"},
+    {ROW(TEXT, "APP_CLIENT_CERT_FILE", app_client_cert_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "the certificate (PEM, its chain behind it) that an https:// app is shown if it asks; read again when it changes"},
+    {ROW(TEXT, "APP_CLIENT_KEY_FILE", app_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "APP_RUN_PATH", app_run_path, "/run"), .is_valid = is_path_target,
         .allowed = "a path that begins with / and has no query",
         .help = "the app's path for its main function"},

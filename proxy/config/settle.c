@@ -302,6 +302,24 @@ static enum hl_err check_tls(const struct hl_config *config, struct hl_buf *prob
     return err;
 }
 
+static enum hl_err check_app_tls(const struct hl_config *config, struct hl_buf *problems)
+{
+    static const char cert[] = "HOOKLINE_APP_CLIENT_CERT_FILE",
+                      key[] = "HOOKLINE_APP_CLIENT_KEY_FILE";
+    static const char url[] = "an https:// HOOKLINE_APP_URL",
+                      advice[] = "an app without TLS is shown nothing";
+    enum hl_err err = check_need(config, problems, config->app_client_cert_file.n > 0, cert, key,
+        "the file of its private key");
+    if (!err)
+        err = check_need(config, problems, config->app_client_key_file.n > 0, key, cert,
+            "the file of its certificate");
+    if (!err && !config->app_url.is_tls && config->app_client_cert_file.n > 0)
+        err = hl_buf_printf(problems, "%s: it needs %s: %s\n", cert, url, advice);
+    if (!err && !config->app_url.is_tls && config->app_ca_file.n > 0)
+        err = hl_buf_printf(problems, "HOOKLINE_APP_CA_FILE: it needs %s: %s\n", url, advice);
+    return err;
+}
+
 enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
 {
     if (config->app_head_timeout_ms == 0)
@@ -331,6 +349,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = settle_keys(config, problems);
     if (!err)
         err = check_tls(config, problems);
+    if (!err)
+        err = check_app_tls(config, problems);
     if (!err)
         err = check_webhooks(config, problems);
     if (!err)

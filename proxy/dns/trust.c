@@ -23,6 +23,12 @@ static enum hl_err append_file(struct hl_buf *out, const char *path);
 static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
 
+const char *hl_trust_of_system(void)
+{
+    const char *file = curl_version_info(CURLVERSION_NOW)->cainfo;
+    return file ? file : "/etc/ssl/certs/ca-certificates.crt";
+}
+
 enum hl_err hl_trust_init(
     struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len)
 {

@@ -21,6 +21,9 @@ struct hl_trust {
     struct stat seen; /* of the setting's file */
 };
 
+/* The file of all the authorities that this system trusts, whether it is there or not. Static. */
+const char *hl_trust_of_system(void);
+
 /* `extra`: a path, or empty; the value of `option`. On failure `why` is one line with the option's name, and
  * there is nothing to end. After curl_global_init. */
 HL_MUST_CHECK enum hl_err hl_trust_init(

@@ -47,7 +47,8 @@ enum hl_err hl_runs_init(struct hl_runs *runs, struct hl_reader *reader)
         .reader = reader,
         .url = &config->app_url,
         .group = &service->connections,
-        .mailbox = runs->box};
+        .mailbox = runs->box,
+        .tls = config->app_url.is_tls ? runs->tls : NULL};
     hl_pool_init(&runs->pool, &parts);
     hl_gate_seat_init(&runs->gate, &service->connections.gate, runs->box);
     hl_limiter_seat_init(&runs->seat, &service->limiter, runs->index, runs->box);

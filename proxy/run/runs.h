@@ -65,6 +65,7 @@ struct hl_runs {
     struct hl_slot_table *slots;
     struct hl_trouble *trouble;
     struct hl_worker_metrics *metrics;
+    struct hl_tls_seat *tls; /* NULL: no TLS is spoken */
 
     struct hl_pool pool;
     struct hl_limiter_seat seat;

@@ -5,8 +5,14 @@
 
 #include "app/readiness.h"
 #include "config/config.h"
+#include "dns/trust.h"
 #include "store/gauges.h"
 #include "store/store.h"
+
+bool hl_service_speaks_tls(const struct hl_config *config)
+{
+    return config->tls_cert_file.n > 0;
+}
 
 struct hl_tls_files hl_service_tls_files(const struct hl_config *config)
 {
@@ -16,6 +22,19 @@ struct hl_tls_files hl_service_tls_files(const struct hl_config *config)
         .key_option = "HOOKLINE_TLS_KEY_FILE",
         .ca = config->tls_client_ca_file.n > 0 ? config->tls_client_ca_file.p : NULL,
         .ca_option = "HOOKLINE_TLS_CLIENT_CA_FILE"};
+}
+
+struct hl_tls_files hl_service_app_tls_files(const struct hl_config *config)
+{
+    bool is_of_system = config->app_ca_file.n == 0;
+    return (struct hl_tls_files){.is_client = true,
+        .cert = config->app_client_cert_file.n > 0 ? config->app_client_cert_file.p : NULL,
+        .cert_option = "HOOKLINE_APP_CLIENT_CERT_FILE",
+        .key = config->app_client_key_file.p,
+        .key_option = "HOOKLINE_APP_CLIENT_KEY_FILE",
+        .ca = is_of_system ? hl_trust_of_system() : config->app_ca_file.p,
+        .ca_option = is_of_system ? "HOOKLINE_APP_CA_FILE is not set" : "HOOKLINE_APP_CA_FILE",
+        .is_of_system = is_of_system};
 }
 
 bool hl_service_store_fails(const struct hl_service *service)

@@ -19,7 +19,7 @@ struct hl_service {
     const struct hl_config *config;
     struct hl_store *store;
     struct hl_auth *auth;
-    struct hl_tls *tls; /* the run listener's; NULL: it speaks none */
+    struct hl_tls *tls; /* NULL: neither listeners nor the app speak it */
     /* What this process's own requests to its TLS listener carry (HL_INNER_PASS_NAME): they go over
      * loopback in plain text. */
     char inner_pass[HL_INNER_PASS_DIGITS];
@@ -44,8 +44,11 @@ struct hl_service {
     void (*on_worker_end)(struct hl_service *service, uint32_t index);
 };
 
-/* The files of the run listener's TLS. They are the settings' own. */
+/* The files of listeners' and of the app's TLS. They are the settings' own. */
 struct hl_tls_files hl_service_tls_files(const struct hl_config *config);
+struct hl_tls_files hl_service_app_tls_files(const struct hl_config *config);
+/* Its listeners do. */
+bool hl_service_speaks_tls(const struct hl_config *config);
 
 /* What /healthz says: a line, static; `*is_alive`: whether with 200. Any thread. */
 const char *hl_service_life(const struct hl_service *service, bool *is_alive);

@@ -1,7 +1,7 @@
 /* handshake.c - a step of a handshake: as far as what has come reaches.
  * Thread: the crew's. A session that is with it belongs to it but for its stream, state and timer.
  * Promise: never waits; what is to be sent is kept for the loop.
- * Not here: when there is enough for a step (session.c). */
+ * Not here: when there is enough for a step (session.c), what a client adds (client.c). */
 #include <mbedtls/net_sockets.h>
 #include <string.h>
 
@@ -27,10 +27,10 @@ static int keep_for_loop(void *arg, const unsigned char *p, size_t n)
 
 static int begin(struct hl_tls_session *session)
 {
-    session->identity = hl_tls_keeper_get(session->seat->keeper);
-    int rc = mbedtls_ssl_setup(&session->ssl, &session->identity->config);
+    session->identity = hl_tls_keeper_get(session->seat->keepers[session->use]);
+    int rc = mbedtls_ssl_setup(&session->ssl, &session->identity->configs[session->use]);
     mbedtls_ssl_set_bio(&session->ssl, session, keep_for_loop, hl_tls_session_recv, NULL);
-    return rc;
+    return rc == 0 && session->host ? hl_tls_client_begin(session) : rc;
 }
 
 /* What a ticket brings back was verified when it was made. */
@@ -73,10 +73,14 @@ void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late)
     session->in = (struct hl_str){hl_buf_str(&session->held).p, given};
     if (rc == 0 && !session->identity)
         rc = begin(session);
+    if (session->host)
+        hl_tls_client_look(session, session->in);
     if (rc == 0)
         rc = mbedtls_ssl_handshake(&session->ssl);
-    if (rc == 0)
+    if (rc == 0 && !session->host)
         rc = look_at_peer(session);
+    else if (rc == 0)
+        hl_tls_client_end(session);
     hl_buf_drop(&session->held, given - session->in.n);
     session->in = (struct hl_str){NULL, 0};
     session->result = rc;

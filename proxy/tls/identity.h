@@ -1,5 +1,5 @@
-/* identity.h - who a listener is: certificate chain, private key, and how it speaks TLS with them.
- * Never changes; a connection holds the one it began with. */
+/* identity.h - who hookline is to its peers, and whom it trusts: certificate chain, private key, CAs, and how
+ * it speaks TLS with them. Never changes but for the sessions; a connection holds the one it began with. */
 #ifndef HL_TLS_IDENTITY_H
 #define HL_TLS_IDENTITY_H
 
@@ -10,16 +10,18 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "tls/resumption.h"
 #include "tls/tls.h"
 
 struct hl_tls_identity {
     atomic_uint refs;
-    mbedtls_x509_crt chain;
+    mbedtls_x509_crt chain; /* empty: no certificate is shown */
     mbedtls_pk_context key;
-    mbedtls_x509_crt client_ca;         /* empty: no certificates are asked for */
+    mbedtls_x509_crt ca;                /* of peers; empty: no certificates are asked for */
     mbedtls_ssl_ticket_context tickets; /* has a lock of its own; its keys change by themselves */
-    mbedtls_ssl_config config;
-    int64_t expires_s; /* Unix time: notAfter of the server's own certificate */
+    struct hl_tls_resumptions resumptions;
+    mbedtls_ssl_config configs[HL_TLS_USES]; /* of those uses that its files are for */
+    int64_t expires_s;                       /* Unix time: notAfter of its own certificate */
 };
 
 /* Reads and tries the files; logs what is doubtful about them. With one reference, the caller's. On

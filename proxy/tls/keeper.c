@@ -1,4 +1,4 @@
-/* keeper.c - keeps the identity of a listener up to date.
+/* keeper.c - keeps the identity of one set of files up to date.
  * Owns: a reference to the present one. Thread: see each function.
  * Promise: what cannot be used is said in an error line, once, and the one before it stays; connections
  * that there are go on with theirs.
@@ -12,11 +12,14 @@
 
 static void look(const struct hl_tls_keeper *keeper, struct stat now[HL_TLS_FILES])
 {
-    hl_file_look(keeper->files.cert, &now[HL_TLS_CERT]);
-    hl_file_look(keeper->files.key, &now[HL_TLS_KEY]);
-    now[HL_TLS_CA] = (struct stat){0};
-    if (keeper->files.ca)
-        hl_file_look(keeper->files.ca, &now[HL_TLS_CA]);
+    const char *paths[HL_TLS_FILES] = {[HL_TLS_CERT] = keeper->files.cert,
+        [HL_TLS_KEY] = keeper->files.key,
+        [HL_TLS_CA] = keeper->files.ca};
+    for (int i = 0; i < HL_TLS_FILES; i++) {
+        now[i] = (struct stat){0};
+        if (paths[i])
+            hl_file_look(paths[i], &now[i]);
+    }
 }
 
 static bool have_changed(
@@ -69,17 +72,24 @@ struct hl_tls_identity *hl_tls_keeper_get(struct hl_tls_keeper *keeper)
 
 static void read_again(struct hl_tls_keeper *keeper)
 {
+    const struct hl_tls_files *files = &keeper->files;
     struct hl_tls_identity *identity;
     char why[512];
-    if (hl_tls_identity_load(&identity, &keeper->files, why, sizeof(why)) != HL_OK) {
-        HL_LOG(ERROR, "the certificate was not replaced: the one before is used on",
+    if (hl_tls_identity_load(&identity, files, why, sizeof(why)) != HL_OK) {
+        HL_LOG(ERROR,
+            files->is_client
+                ? "the TLS files for the app were not replaced: those before are used on"
+                : "the certificate was not replaced: the one before is used on",
             HL_LOG_TEXT("why", why));
         return;
     }
     put(keeper, identity);
-    HL_LOG(INFO, "a new certificate is used for new connections",
-        HL_LOG_TEXT("setting", keeper->files.cert_option), HL_LOG_TEXT("file", keeper->files.cert),
-        HL_LOG_INT("expires", identity->expires_s));
+    if (files->is_client)
+        HL_LOG(INFO, "new TLS files are used for new connections to the app");
+    else
+        HL_LOG(INFO, "a new certificate is used for new connections",
+            HL_LOG_TEXT("setting", files->cert_option), HL_LOG_TEXT("file", files->cert),
+            HL_LOG_INT("expires", identity->expires_s));
 }
 
 void hl_tls_keeper_look(struct hl_tls_keeper *keeper)

@@ -29,12 +29,15 @@ static void session_free(struct hl_tls_session *session)
     free(session);
 }
 
-enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
+/* NULL: out of memory. */
+static struct hl_tls_session *session_new(
+    struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream)
 {
     struct hl_tls_session *session = calloc(1, sizeof(*session));
     if (!session)
-        return HL_ERR_NOMEM;
+        return NULL;
     session->seat = seat;
+    session->use = use;
     session->stream = stream;
     session->on_event = stream->on_event;
     session->step.run = hl_tls_handshake_run;
@@ -44,12 +47,37 @@ enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
     hl_buf_init(&session->out, 0);
     hl_buf_init(&session->peer, HL_TLS_PEER_MAX);
     hl_timer_init(&session->timer, on_too_slow);
-    hl_timer_arm(seat->wheel, &session->timer, seat->handshake_ms);
     stream->on_event = on_socket_event;
     stream->layer = &layer;
     stream->layered = session;
+    return session;
+}
+
+enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
+{
+    struct hl_tls_session *session = session_new(seat, HL_TLS_CALLERS, stream);
+    if (!session)
+        return HL_ERR_NOMEM;
+    session->state = HL_TLS_SHAKING;
+    hl_timer_arm(seat->wheel, &session->timer, seat->handshake_ms);
     hl_socket_set_reading(stream, true);
     return HL_OK;
+}
+
+enum hl_err hl_tls_connect(
+    struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream, const char *host)
+{
+    struct hl_tls_session *session = session_new(seat, use, stream);
+    if (!session)
+        return HL_ERR_NOMEM;
+    session->state = HL_TLS_CONNECTING;
+    session->host = host;
+    return HL_OK;
+}
+
+static struct hl_tls_metrics *metrics_of(const struct hl_tls_session *session)
+{
+    return &session->seat->metrics[session->use];
 }
 
 bool hl_tls_is_plain(const struct hl_stream *stream)
@@ -94,14 +122,21 @@ static void tell_end(struct hl_tls_session *session, enum hl_stream_event_kind k
     session->owed_error = error;
 }
 
+/* A client's owner waits to be connected. */
 static void break_off(struct hl_tls_session *session, int error)
 {
-    if (session->state == HL_TLS_SHAKING)
-        hl_counter_add(&session->seat->metrics.failed, 1);
+    bool is_shaking = session->state == HL_TLS_SHAKING;
+    if (is_shaking)
+        hl_counter_add(&metrics_of(session)->failed, 1);
     session->state = HL_TLS_BROKEN;
     session->stream->has_failed = true;
     hl_timer_disarm(&session->timer);
-    tell_end(session, HL_STREAM_FAILED, error);
+    if (!is_shaking || !session->host) {
+        tell_end(session, HL_STREAM_FAILED, error);
+        return;
+    }
+    hl_socket_set_reading(session->stream, false);
+    raise_event(session, HL_STREAM_CONNECTED, (struct hl_str){NULL, 0}, error);
 }
 
 static void on_too_slow(struct hl_timer *timer)
@@ -216,7 +251,7 @@ static void take_records(struct hl_tls_session *session, struct hl_str bytes)
 static void set_reading(struct hl_stream *s, bool is_on)
 {
     struct hl_tls_session *session = s->layered;
-    if (session->state == HL_TLS_SHAKING)
+    if (session->state <= HL_TLS_SHAKING)
         return;
     if (session->owed == HL_STREAM_DATA && !session->has_read_end)
         hl_socket_set_reading(s, is_on);
@@ -231,12 +266,12 @@ static void take_step(struct hl_tls_session *session)
     struct hl_tls_seat *seat = session->seat;
     hl_socket_set_reading(session->stream, false);
     session->is_away = true;
-    if (hl_tls_crew_take(seat->crew, &session->step, !session->has_begun)) {
+    if (hl_tls_crew_take(seat->crew, &session->step, !session->has_begun && !session->host)) {
         session->has_begun = true;
         return;
     }
     session->is_away = false;
-    hl_counter_add(&seat->metrics.refused, 1);
+    hl_counter_add(&metrics_of(session)->refused, 1);
     session->state = HL_TLS_BROKEN; /* refused, not failed */
     break_off(session, UV_EBUSY);
 }
@@ -269,7 +304,7 @@ static void become_plain(struct hl_tls_session *session)
     hl_buf_init(&session->held, 0);
     session->state = HL_TLS_PLAIN;
     hl_timer_disarm(&session->timer);
-    hl_counter_add(&session->seat->metrics.plain, 1);
+    hl_counter_add(&metrics_of(session)->plain, 1);
     hl_socket_set_reading(session->stream, session->stream->is_reading);
     raise_event(session, HL_STREAM_DATA, hl_buf_str(&came), 0);
     hl_buf_fini(&came);
@@ -283,6 +318,8 @@ static void feed(struct hl_tls_session *session)
         hl_socket_set_reading(session->stream, true);
     else if (!session->has_begun && held.p[0] >= 'A' && held.p[0] <= 'Z')
         become_plain(session);
+    else if (!is_record(held, !session->has_begun) && session->host)
+        break_off(session, HL_TLS_FAULT_PLAIN);
     else if (!is_record(held, !session->has_begun))
         refuse_garbage(session);
     else if (held.n >= HL_TLS_RECORD_HEAD &&
@@ -292,18 +329,31 @@ static void feed(struct hl_tls_session *session)
         hl_socket_set_reading(session->stream, true);
 }
 
-/* Behind the handshake the first request may have come. */
+/* Behind a client's handshake the first request may have come; a server has not been asked anything yet. */
+static void take_rest(struct hl_tls_session *session, struct hl_str came)
+{
+    if (session->host && !session->stream->is_reading)
+        break_off(session, UV_EPROTO);
+    else
+        take_records(session, came);
+}
+
 static void begin_talk(struct hl_tls_session *session)
 {
+    struct hl_stream *s = session->stream;
     struct hl_buf came = session->held;
     hl_buf_init(&session->held, 0);
     session->state = HL_TLS_OPEN;
     hl_timer_disarm(&session->timer);
-    hl_counter_add(&session->seat->metrics.done, 1);
+    hl_counter_add(&metrics_of(session)->done, 1);
     mbedtls_ssl_set_bio(&session->ssl, session, send_record, hl_tls_session_recv, NULL);
-    hl_socket_set_reading(session->stream, session->stream->is_reading);
-    if (came.n > 0)
-        take_records(session, hl_buf_str(&came));
+    hl_socket_set_reading(s, s->is_reading);
+    if (session->host) {
+        hl_counter_add(&metrics_of(session)->resumed, !session->has_verified);
+        raise_event(session, HL_STREAM_CONNECTED, (struct hl_str){NULL, 0}, 0);
+    }
+    if (came.n > 0 && !s->is_closing)
+        take_rest(session, hl_buf_str(&came));
     hl_buf_fini(&came);
 }
 
@@ -312,8 +362,8 @@ static void fail_handshake(struct hl_tls_session *session)
     char text[128];
     mbedtls_strerror(session->result, text, sizeof(text));
     HL_LOG(DEBUG, "a TLS handshake failed", HL_LOG_TEXT("why", text),
-        HL_LOG_INT("code", -session->result));
-    break_off(session, UV_EPROTO);
+        HL_LOG_INT("code", -session->result), HL_LOG_INT("alert", session->alert));
+    break_off(session, session->host ? hl_tls_client_fault(session) : UV_EPROTO);
 }
 
 static void on_step_done(struct hl_tls_session *session)
@@ -376,7 +426,7 @@ static void on_closed(struct hl_tls_session *session, const struct hl_stream_eve
     void (*on_event)(struct hl_stream *, const struct hl_stream_event *) = session->on_event;
     hl_timer_fini(session->seat->wheel, &session->timer);
     if (session->state == HL_TLS_SHAKING)
-        hl_counter_add(&session->seat->metrics.failed, 1);
+        hl_counter_add(&metrics_of(session)->failed, 1);
     session->stream = NULL;
     if (!session->is_away)
         session_free(session);
@@ -403,6 +453,34 @@ static void on_bytes(struct hl_tls_session *session, const struct hl_stream_even
     }
 }
 
+static void on_connected(struct hl_tls_session *session, const struct hl_stream_event *event)
+{
+    struct sockaddr_storage at;
+    int n = sizeof(at);
+    if (event->error != 0) {
+        session->state = HL_TLS_BROKEN;
+        session->on_event(session->stream, event);
+        return;
+    }
+    session->state = HL_TLS_SHAKING;
+    if (uv_tcp_getpeername(&session->stream->tcp, (struct sockaddr *)&at, &n) == 0 &&
+        hl_ip_from_sockaddr((const struct sockaddr *)&at, &session->place.ip))
+        session->place.port = at.ss_family == AF_INET ? ((struct sockaddr_in *)&at)->sin_port
+                                                      : ((struct sockaddr_in6 *)&at)->sin6_port;
+    take_step(session);
+}
+
+/* Without close_notify: whatever came may have been cut. */
+static void on_cut(struct hl_tls_session *session, int error)
+{
+    if (session->state == HL_TLS_SHAKING && session->host) {
+        break_off(session, error == UV_ETIMEDOUT ? error : HL_TLS_FAULT_LEFT);
+        return;
+    }
+    session->stream->is_reading = true;
+    break_off(session, error);
+}
+
 static void on_socket_event(struct hl_stream *s, const struct hl_stream_event *event)
 {
     struct hl_tls_session *session = s->layered;
@@ -419,17 +497,18 @@ static void on_socket_event(struct hl_stream *s, const struct hl_stream_event *e
     case HL_STREAM_DATA:
         on_bytes(session, event);
         break;
-    case HL_STREAM_EOF: /* without close_notify: whatever came may have been cut */
-        s->is_reading = true;
-        break_off(session, UV_ECONNRESET);
+    case HL_STREAM_CONNECTED:
+        on_connected(session, event);
+        break;
+    case HL_STREAM_EOF:
+        on_cut(session, UV_ECONNRESET);
         break;
     case HL_STREAM_FAILED:
-        s->is_reading = true;
-        break_off(session, event->error);
+        on_cut(session, event->error);
         break;
     case HL_STREAM_WRITE_FAILED:
         if (is_shaking)
-            break_off(session, event->error);
+            on_cut(session, event->error);
         else
             session->on_event(s, event);
         break;

@@ -1,5 +1,5 @@
 /* session.h - one connection's TLS, and the seat of a loop that has it: what session.c (the loop's side)
- * and handshake.c (the threads' side) share. */
+ * and handshake.c and client.c (the threads' side) share. */
 #ifndef HL_TLS_SESSION_H
 #define HL_TLS_SESSION_H
 
@@ -23,11 +23,11 @@
 
 struct hl_tls_seat {
     struct hl_tls_crew *crew;
-    struct hl_tls_keeper *keeper;
+    struct hl_tls_keeper *keepers[HL_TLS_USES];
     struct hl_wheel *wheel;
     uint64_t handshake_ms;
     struct hl_uv_mailbox mail; /* sessions that come back */
-    struct hl_tls_metrics metrics;
+    struct hl_tls_metrics metrics[HL_TLS_USES];
     /* Valid within one event: of what was read, the plain text; of what is written, records that the
      * socket has not been offered yet, and two pieces that become one record. */
     char *plain; /* HL_TLS_PLAIN_ROOM bytes */
@@ -37,7 +37,8 @@ struct hl_tls_seat {
 };
 
 enum hl_tls_state {
-    HL_TLS_SHAKING, /* handshake; ends by OPEN, PLAIN or BROKEN */
+    HL_TLS_CONNECTING, /* of a client: there is no connection yet; ends by SHAKING or BROKEN */
+    HL_TLS_SHAKING,    /* handshake; ends by OPEN, PLAIN or BROKEN */
     HL_TLS_OPEN,
     HL_TLS_PLAIN,  /* the peer spoke no TLS: bytes go through as they are */
     HL_TLS_BROKEN, /* nothing can be read or written; the owner is told, and closes it */
@@ -49,6 +50,7 @@ struct hl_tls_session {
     struct hl_tls_seat *seat;
     struct hl_stream *stream; /* NULL: closed; the message that is away is what keeps us */
     void (*on_event)(struct hl_stream *stream, const struct hl_stream_event *event);
+    enum hl_tls_use use;
     enum hl_tls_state state;
     bool is_away; /* `msg` or `step`: with them goes all below but `timer` while it shakes hands */
     bool has_read_end; /* close_notify has come */
@@ -65,6 +67,12 @@ struct hl_tls_session {
     struct hl_buf out;  /* what a step wants to be sent */
     struct hl_buf peer; /* hl_tls_peer */
     int result;         /* of the last step: 0: done, MBEDTLS_ERR_SSL_WANT_READ, or why not */
+
+    /* Of a client. */
+    const char *host;          /* NULL: a server */
+    struct hl_tls_place place; /* of its server */
+    bool has_verified;         /* in this handshake: its session is a new one */
+    uint8_t alert;             /* the server's, that was not encrypted; 0: none */
 };
 
 /* RFC 5246 6.2.1. Longer ones are refused by mbedTLS when they are there. */
@@ -80,6 +88,14 @@ void hl_tls_session_on_message(void *seat, struct hl_msg *msg);
 void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late);
 /* peer.c: what X-Forwarded-Client-Cert says of a certificate. HL_ERR_TOO_LARGE, HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_tls_peer_write(struct hl_buf *out, const mbedtls_x509_crt *crt);
+/* client.c: before the first step; a libmbedtls code or 0. */
+HL_MUST_CHECK int hl_tls_client_begin(struct hl_tls_session *session);
+/* Of what has come, as it is read next. */
+void hl_tls_client_look(struct hl_tls_session *session, struct hl_str held);
+/* Hands are shaken. */
+void hl_tls_client_end(struct hl_tls_session *session);
+/* `result` is no success. */
+int hl_tls_client_fault(const struct hl_tls_session *session);
 /* For mbedtls_ssl_set_bio: takes from `in`. */
 int hl_tls_session_recv(void *session, unsigned char *out, size_t n);
 

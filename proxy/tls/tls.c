@@ -9,15 +9,20 @@
 
 #include "tls/session.h"
 
+enum { OWN, APP, KEEPERS };
+
 struct hl_tls {
     struct hl_tls_crew crew;
-    struct hl_tls_keeper keeper;
+    struct hl_tls_keeper keepers[KEEPERS];
+    bool has[KEEPERS];
 };
 
 static void on_tick(void *arg)
 {
     struct hl_tls *tls = arg;
-    hl_tls_keeper_look(&tls->keeper);
+    for (int i = 0; i < KEEPERS; i++)
+        if (tls->has[i])
+            hl_tls_keeper_look(&tls->keepers[i]);
 }
 
 enum hl_err hl_tls_check(const struct hl_tls_files *files, char *why, size_t why_len)
@@ -28,17 +33,23 @@ enum hl_err hl_tls_check(const struct hl_tls_files *files, char *why, size_t why
     return err;
 }
 
-enum hl_err hl_tls_open(
-    struct hl_tls **out, const struct hl_tls_files *files, char *why, size_t why_len)
+enum hl_err hl_tls_open(struct hl_tls **out, const struct hl_tls_files *own,
+    const struct hl_tls_files *app, char *why, size_t why_len)
 {
+    const struct hl_tls_files *files[KEEPERS] = {[OWN] = own, [APP] = app};
     snprintf(why, why_len, "out of memory");
     struct hl_tls *tls = calloc(1, sizeof(*tls));
     *out = tls;
     if (!tls)
         return HL_ERR_NOMEM;
-    enum hl_err err = hl_tls_keeper_init(&tls->keeper, files, why, why_len);
-    if (err)
-        return err;
+    for (int i = 0; i < KEEPERS; i++) {
+        if (!files[i])
+            continue;
+        tls->has[i] = true;
+        enum hl_err err = hl_tls_keeper_init(&tls->keepers[i], files[i], why, why_len);
+        if (err)
+            return err;
+    }
     tls->crew.on_tick = on_tick;
     tls->crew.arg = tls;
     int rc = hl_tls_crew_start(&tls->crew);
@@ -58,13 +69,15 @@ void hl_tls_free(struct hl_tls *tls)
 {
     if (!tls)
         return;
-    hl_tls_keeper_fini(&tls->keeper);
+    for (int i = 0; i < KEEPERS; i++)
+        if (tls->has[i])
+            hl_tls_keeper_fini(&tls->keepers[i]);
     free(tls);
 }
 
 int64_t hl_tls_expires_s(const struct hl_tls *tls)
 {
-    return atomic_load(&tls->keeper.expires_s);
+    return tls->has[OWN] ? atomic_load(&tls->keepers[OWN].expires_s) : 0;
 }
 
 /* ---- seats ---- */
@@ -76,7 +89,8 @@ struct hl_tls_seat *hl_tls_seat_new(
     if (!seat)
         return NULL;
     seat->crew = &tls->crew;
-    seat->keeper = &tls->keeper;
+    seat->keepers[HL_TLS_CALLERS] = &tls->keepers[OWN];
+    seat->keepers[HL_TLS_APP] = &tls->keepers[APP];
     seat->wheel = wheel;
     seat->handshake_ms = handshake_ms;
     seat->plain = malloc(HL_TLS_PLAIN_ROOM);
@@ -106,7 +120,8 @@ void hl_tls_seat_free(struct hl_tls_seat *seat)
     free(seat);
 }
 
-const struct hl_tls_metrics *hl_tls_seat_metrics(const struct hl_tls_seat *seat)
+const struct hl_tls_metrics *hl_tls_seat_metrics(
+    const struct hl_tls_seat *seat, enum hl_tls_use use)
 {
-    return &seat->metrics;
+    return &seat->metrics[use];
 }

@@ -1,5 +1,5 @@
-/* tls.h - TLS on connections that others accept: a stream is given to a seat and speaks TLS from then on,
- * and its owner notices nothing of it: what comes is plain, what goes is plain, back-pressure and the
+/* tls.h - TLS on connections that others accept or make: a stream is given to a seat and speaks TLS from then
+ * on, and its owner notices nothing of it: what comes is plain, what goes is plain, back-pressure and the
  * end are as of a plain stream. Only what nobody can tell from a plain stream is asked for here.
  *
  * The public-key work of handshakes is done by threads (crew.h), everything else by the stream's loop. */
@@ -20,11 +20,22 @@ struct hl_tls;
 struct hl_tls_seat;
 struct hl_wheel;
 
+/* What TLS is spoken for: which decides on files, side and names. */
+enum hl_tls_use {
+    HL_TLS_CALLERS, /* a server, on the run listener */
+    HL_TLS_APP,     /* a client of the app */
+    HL_TLS_USES
+};
+
 /* The files and what the settings are called that name them. */
 struct hl_tls_files {
-    const char *cert, *cert_option;
+    bool is_client;
+    const char *cert, *cert_option; /* NULL: none is shown; a server has one */
     const char *key, *key_option;
-    const char *ca, *ca_option; /* of clients; NULL: no certificates are asked for */
+    const char *ca,
+        *ca_option; /* of peers; NULL: no certificates are asked for; a client has one */
+    bool
+        is_of_system; /* `ca`: what is in it is not the operator's, and may hold what cannot be used */
 };
 
 /* ---- of the process. Control thread ---- */
@@ -32,37 +43,61 @@ struct hl_tls_files {
 /* Whether they can be used. If not, `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_tls_check(const struct hl_tls_files *files, char *why, size_t why_len);
 
-/* Reads the files and starts the threads. On failure `why` has one line. */
-HL_MUST_CHECK enum hl_err hl_tls_open(
-    struct hl_tls **out, const struct hl_tls_files *files, char *why, size_t why_len);
+/* Reads the files and starts the threads. `own` are for listeners, `app` for the app; NULL: none. On failure `why` has
+ * one line. */
+HL_MUST_CHECK enum hl_err hl_tls_open(struct hl_tls **out, const struct hl_tls_files *own,
+    const struct hl_tls_files *app, char *why, size_t why_len);
 /* No loop that has a seat runs any more. Harmless on NULL, as free is. */
 void hl_tls_stop(struct hl_tls *tls);
 void hl_tls_free(struct hl_tls *tls); /* its seats are gone */
 
-/* Unix time when the present certificate expires. Any thread. */
+/* Unix time when the present certificate of listeners expires; 0: there is none. Any thread. */
 int64_t hl_tls_expires_s(const struct hl_tls *tls);
 
 /* ---- of a loop ---- */
 
 struct hl_tls_metrics {
     struct hl_counter done;    /* handshakes */
+    struct hl_counter resumed; /* of those, by a client: without public-key work */
     struct hl_counter failed;  /* the peer's fault, or it left or was too slow */
     struct hl_counter refused; /* too many waited */
     struct hl_counter plain;   /* no TLS was spoken */
 };
 
-/* NULL: out of memory. A handshake has to be over `handshake_ms` after it was accepted. */
+/* NULL: out of memory. A handshake has to be over `handshake_ms` after the stream was accepted. */
 struct hl_tls_seat *hl_tls_seat_new(
     struct hl_tls *tls, uv_loop_t *loop, struct hl_wheel *wheel, uint64_t handshake_ms);
 void hl_tls_seat_close(struct hl_tls_seat *seat); /* its handle; on the loop's thread */
 /* After the loop has ended and hl_tls_stop. NULL-safe. */
 void hl_tls_seat_free(struct hl_tls_seat *seat);
-const struct hl_tls_metrics *hl_tls_seat_metrics(const struct hl_tls_seat *seat);
+const struct hl_tls_metrics *hl_tls_seat_metrics(
+    const struct hl_tls_seat *seat, enum hl_tls_use use);
 
 /* ---- of a stream ---- */
 
-/* A connected stream that nothing was read from. HL_ERR_NOMEM. */
+/* As a server: a connected stream that nothing was read from. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream);
+
+/* As a client: a TCP stream that is about to be connected. Its HL_STREAM_CONNECTED comes when hands are shaken, or
+ * with why not: libuv's code, or one of those below; who has no patience meanwhile closes it. `host`, whose
+ * certificate it has to be, is a name or an address without brackets, and outlives the stream and the seat.
+ * HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_tls_connect(
+    struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream, const char *host);
+
+/* Far from libuv's. */
+enum hl_tls_fault {
+    HL_TLS_FAULT_PLAIN = -20000, /* the server speaks no TLS */
+    HL_TLS_FAULT_LEFT,           /* it ended the connection */
+    HL_TLS_FAULT_REFUSED,        /* it said by an alert that it does not go on */
+    HL_TLS_FAULT_UNTRUSTED,      /* its certificate: of none of the CAs, or not for servers */
+    HL_TLS_FAULT_NAME,           /* for another host */
+    HL_TLS_FAULT_DATES,          /* expired, or not valid yet */
+    HL_TLS_FAULT_OTHER,          /* the log has it (debug) */
+};
+
+/* Of a code of HL_STREAM_CONNECTED, libuv's as well. Static. */
+const char *hl_tls_error_text(int error);
 
 /* It began with what looks like a request in plain text, and goes on as a plain stream: so that its owner
  * can say so. */

@@ -211,18 +211,19 @@ enum hl_err hl_worker_new(
         snprintf(why, why_len, "cannot make an event loop: %s", uv_strerror(rc));
         return HL_ERR_IO;
     }
+    if (service->tls) {
+        w->runs.tls =
+            hl_tls_seat_new(service->tls, &w->loop, &w->wheel, w->config->head_timeout_ms);
+        if (!w->runs.tls)
+            return HL_ERR_NOMEM;
+        w->callers.tls = hl_service_speaks_tls(w->config) ? w->runs.tls : NULL;
+    }
     if (hl_runs_init(&w->runs, &w->reader) != HL_OK || !make_scratch(w))
         return HL_ERR_NOMEM;
     rc = hl_follow_desk_init(&w->desk);
     if (rc != 0) {
         snprintf(why, why_len, "cannot make an event loop: %s", uv_strerror(rc));
         return HL_ERR_IO;
-    }
-    if (service->tls) {
-        w->callers.tls =
-            hl_tls_seat_new(service->tls, &w->loop, &w->wheel, w->config->head_timeout_ms);
-        if (!w->callers.tls)
-            return HL_ERR_NOMEM;
     }
     if (w->config->auth == HL_AUTH_JWT) {
         w->auth = hl_auth_seat_new(service->auth, &w->mail.box);
@@ -283,7 +284,7 @@ static void end(struct hl_worker *w)
     hl_follow_desk_close(&w->desk);
     hl_wheel_close(&w->wheel);
     hl_reader_close(&w->reader);
-    hl_tls_seat_close(w->callers.tls);
+    hl_tls_seat_close(w->runs.tls);
     hl_uv_mailbox_close(&w->mail);
     uv_close((uv_handle_t *)&w->turn_end, NULL);
 }
@@ -468,7 +469,7 @@ void hl_worker_free(struct hl_worker *w)
     hl_reader_fini(&w->reader);
     hl_runs_fini(&w->runs);
     hl_callers_fini(&w->callers);
-    hl_tls_seat_free(w->callers.tls);
+    hl_tls_seat_free(w->runs.tls);
     hl_auth_seat_free(w->auth);
     hl_slot_table_fini(&w->slots);
     free(w->listeners);

@@ -1,7 +1,7 @@
 // HOOKLINE_TLS_CERT_FILE: the run listener speaks TLS, whatever comes to it, and nothing else of a call changes.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import https from 'node:https';
@@ -11,21 +11,11 @@ import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
+import { issue, makePair, openssl } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';
 import { sleep, until, within } from './lib/until.mjs';
-
-const openssl = (...args) => promisify(execFile)('openssl', args);
-const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-
-/** A certificate of its own in files: `{ cert, key, pem }`. */
-async function makePair(directory, name, { kind = EC } = {}) {
-    const [cert, key] = [join(directory, `${name}.pem`), join(directory, `${name}.key`)];
-    const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'];
-    await openssl('req', '-x509', ...kind, '-days', '2', ...names, '-keyout', key, '-out', cert);
-    return { cert, key, pem: await readFile(cert) };
-}
 
 /** A stage whose sidecar speaks TLS: beside the usual, `ask(path, options, body)` and `talk(options)`, a TLS socket. */
 async function secure(t, { app, env = {}, pair } = {}) {
@@ -244,16 +234,6 @@ test('a new certificate is used for new connections, and old ones go on; one tha
     old.write('GET /_hookline/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     assert.match((await drink(old)).bytes.toString(), /^HTTP\/1\.1 200 /);
 });
-
-/** A certificate that `ca` issues: `{ cert, key }` as bytes. */
-async function issue(directory, ca, name, { subject, names = 'DNS:client.example', days = '2', usage = 'clientAuth' }) {
-    const [key, request, cert, extensions] = ['key', 'csr', 'pem', 'ext'].map((end) => join(directory, `${name}.${end}`));
-    await openssl('req', ...EC, '-subj', subject, '-keyout', key, '-out', request);
-    await writeFile(extensions, `subjectAltName=${names}\nextendedKeyUsage=${usage}\n`);
-    const by = ['-CA', ca.cert, '-CAkey', ca.key, '-CAcreateserial', '-extfile', extensions];
-    await openssl('x509', '-req', '-in', request, ...by, '-days', days, '-out', cert);
-    return { cert: await readFile(cert), key: await readFile(key) };
-}
 
 test('a caller without a good certificate gets 403 but for health, and the app is told whose a good one is', async (t) => {
     const directory = await temporaryDirectory(t);

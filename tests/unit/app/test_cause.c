@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "base/compiler.h"
+#include "tls/tls.h"
 
 Test(cause, has_a_text_of_its_own_for_each)
 {
@@ -33,10 +34,13 @@ Test(cause, knows_what_ends_a_connect)
         {UV_EMFILE, HL_CAUSE_SHORT},
         {UV_EADDRNOTAVAIL, HL_CAUSE_NO_PORT},
         {UV_EPROTO, HL_CAUSE_OTHER},
+        {HL_TLS_FAULT_PLAIN, HL_CAUSE_TLS_PLAIN},
+        {HL_TLS_FAULT_NAME, HL_CAUSE_TLS_NAME},
+        {HL_TLS_FAULT_OTHER, HL_CAUSE_TLS_OTHER},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         struct hl_cause cause = hl_cause_of(cases[i].error);
-        cr_assert_eq(cause.kind, cases[i].kind, "%s", uv_strerror(cases[i].error));
+        cr_assert_eq(cause.kind, cases[i].kind, "%s", hl_tls_error_text(cases[i].error));
         cr_assert_eq(cause.error, cases[i].error);
     }
     cr_assert(hl_cause_is_timeout(hl_cause_of(UV_ETIMEDOUT)));

@@ -66,7 +66,8 @@ static void begin(void)
 
 static void open_pool(void)
 {
-    hl_pool_init(&pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, &mailbox});
+    hl_pool_init(
+        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, &mailbox, NULL});
 }
 
 static void end(void)
@@ -292,8 +293,8 @@ static void open_two(uint32_t limit)
     hl_pool_group_init(&group, true, limit);
     hl_mailbox_init(&other_mailbox, on_wake, NULL);
     open_pool();
-    hl_pool_init(
-        &other, &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, &other_mailbox});
+    hl_pool_init(&other,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, &other_mailbox, NULL});
 }
 
 static void close_other(void)
@@ -524,7 +525,8 @@ Test(pool, resolves_a_name)
     struct asker a;
     app_listen(0);
     named.port = url.port;
-    hl_pool_init(&pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &named, &group, &mailbox});
+    hl_pool_init(
+        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &named, &group, &mailbox, NULL});
     ask(&a, PATIENCE_MS);
     UNTIL(a.done);
     cr_assert_not_null(a.upstream);
@@ -542,7 +544,8 @@ Test(pool, speaks_to_a_unix_socket)
     cr_assert_eq(bind(app, (struct sockaddr *)&a, sizeof(a)), 0);
     cr_assert_eq(listen(app, 1), 0);
     local.path = a.sun_path;
-    hl_pool_init(&pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &local, &group, &mailbox});
+    hl_pool_init(
+        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &local, &group, &mailbox, NULL});
     struct hl_upstream *u = connect_one();
     int fd = app_accept();
     hl_upstream_own(u, &call, on_call_event);

@@ -156,8 +156,8 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     app_listen(0);
     start();
     UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(
-        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox});
+    hl_pool_init(&pool,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
     hl_counter_add(&pool.member.busy_count, 1);
     int silent = app;
     app = -1; /* takes connections, but nobody accepts them */
@@ -183,8 +183,8 @@ Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_
     app_listen(0);
     start();
     UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(
-        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox});
+    hl_pool_init(&pool,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
     hl_counter_add(&pool.member.busy_count, 1);
     int busy = app;
     app = -1; /* takes connections, but nobody accepts them */
@@ -323,8 +323,8 @@ Test(readiness, makes_no_verdict_of_any_order_of_calls_and_of_checks_that_they_h
     enum { LONGEST = 8, TIMES = 4, OPS = sizeof(orders) - 1 };
     unsigned tried = 0;
     wait_for_2xx(HL_APP_GATE_ALWAYS);
-    hl_pool_init(
-        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox});
+    hl_pool_init(&pool,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
     UNTIL_SERVED(!readiness.probe);
     hl_timer_disarm(&readiness.timer);
     for (unsigned length = 1, all = OPS; length <= LONGEST; length++, all *= OPS)
@@ -351,8 +351,8 @@ Test(readiness, begins_the_row_of_bad_checks_anew_when_one_was_no_verdict)
     app_listen(0);
     start();
     UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(
-        &pool, &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox});
+    hl_pool_init(&pool,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
     answer = "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n";
     UNTIL_SERVED(readiness.bad_checks == 2);
     hl_counter_add(&pool.member.busy_count, 1);

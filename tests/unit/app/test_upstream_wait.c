@@ -87,7 +87,7 @@ static struct sockaddr_in add_refusing(void)
 static void open_pool(struct hl_pool *opened, struct hl_mailbox *box)
 {
     hl_mailbox_init(box, on_wake, NULL);
-    hl_pool_init(opened, &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, box});
+    hl_pool_init(opened, &(struct hl_pool_parts){&loop, &wheel, &reader, &url, &group, box, NULL});
     opened->host.resolved_at = uv_now(&loop) + 3600000; /* nobody is asked for the name */
 }
 

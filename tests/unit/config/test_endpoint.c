@@ -63,6 +63,8 @@ Test(endpoint, reads_where_the_app_is)
         {"http://app.internal", "app.internal", NULL, 80},
         {"http://app:8000/", "app", NULL, 8000},
         {"http://[::1]:8000", "::1", NULL, 8000},
+        {"https://app.internal", "app.internal", NULL, 443},
+        {"https://[::1]:8443/", "::1", NULL, 8443},
         {"unix:/run/app.sock", NULL, "/run/app.sock", 0},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
@@ -70,6 +72,7 @@ Test(endpoint, reads_where_the_app_is)
         cr_assert_eq(
             hl_app_url_parse(hl_str_from(cases[i].text), &url), HL_OK, "%s", cases[i].text);
         cr_assert_eq(url.is_unix, cases[i].path != NULL);
+        cr_assert_eq(url.is_tls, cases[i].text[4] == 's');
         cr_assert_eq(url.port, cases[i].port);
         if (url.is_unix)
             cr_assert_str_eq(url.path, cases[i].path);
@@ -85,7 +88,7 @@ Test(endpoint, refuses_apps_that_it_cannot_reach)
     static const char too_long[] =
         "unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-    static const char *const bad[] = {"", "127.0.0.1:8000", "https://app:8000", "http://",
+    static const char *const bad[] = {"", "127.0.0.1:8000", "https://", "https:unix:/a", "http://",
         "http://app:0", "http://app:65536", "http://app:8000/base", "http://app/?q",
         "http://u:p@app:8000", "http://app:8000#x", "unix:", "unix:run/app.sock", "ftp://app",
         too_long};

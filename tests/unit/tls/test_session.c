@@ -81,7 +81,7 @@ static void begin(void)
     write_file(key_path, "key", mbedtls_test_srv_key_ec);
     const struct hl_tls_files files = {
         .cert = cert_path, .cert_option = "CERT", .key = key_path, .key_option = "KEY"};
-    cr_assert_eq(hl_tls_open(&tls, &files, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(hl_tls_open(&tls, &files, NULL, why, sizeof(why)), HL_OK, "%s", why);
     loop_begin();
     seat = hl_tls_seat_new(tls, &loop, &wheel, 10000);
     cr_assert_not_null(seat);
@@ -202,7 +202,7 @@ static void finish(void)
 
 static uint64_t handshakes(void)
 {
-    return hl_counter_get(&hl_tls_seat_metrics(seat)->done);
+    return hl_counter_get(&hl_tls_seat_metrics(seat, HL_TLS_CALLERS)->done);
 }
 
 /* ---- what comes ---- */

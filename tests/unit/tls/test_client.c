@@ -1,0 +1,290 @@
+/* test_client.c - a stream that speaks TLS as a client, with one of ours as its server: whose certificate it takes,
+ * what it says of others, and sessions that are taken up again. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <mbedtls/certs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "loop_fixture.h"
+#include "tls/tls.h"
+
+/* For app.test and 127.0.0.1, the subject other.test, of the CA below. */
+static const char server_cert[] =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIBgzCCASmgAwIBAgIUYZDWW4a+1F4RwtcaxJaL5UIyTLMwCgYIKoZIzj0EAwIw\n"
+    "DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MDg1NTAzWhgPMjEyNjExMDMwODU1MDNa\n"
+    "MBUxEzARBgNVBAMMCm90aGVyLnRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n"
+    "AAQ3zFbZdgkeWnI+x1kt/yBu7nz5BpF00K0UtfdoIllikk7lANgjEf/qL9I0XV0W\n"
+    "vYqIwmt3DVXNiioO+gHItO3/o10wWzAZBgNVHREEEjAQgghhcHAudGVzdIcEfwAA\n"
+    "ATAdBgNVHQ4EFgQUUGGlj9QH2deCAQzlZX+MY0anE74wHwYDVR0jBBgwFoAUszyZ\n"
+    "ba4lDLyeoIefpskO34vbMH8wCgYIKoZIzj0EAwIDSAAwRQIhAP2pvyezR4+3kcsX\n"
+    "oGqXnJT1bUvI7uLj8HGrz7k1NEC0AiAWhdoEDsyIMxpjWdPrf3uNfVmZHFRcezO2\n"
+    "IcAGtdY9oA==\n"
+    "-----END CERTIFICATE-----\n";
+static const char ca_cert[] = "-----BEGIN CERTIFICATE-----\n"
+                              "MIIBcDCCARegAwIBAgIUfUQTikbMTozhyLt7o/iecbBQDrowCgYIKoZIzj0EAwIw\n"
+                              "DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MDg1NDQ1WhgPMjEyNjExMDMwODU0NDVa\n"
+                              "MA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAExqBbR3f5\n"
+                              "9KY61nYbB2bu5ghiwNqlfPXWQI9l3ZPiPUcXvMrCijFDeirNcYb/tZTCLAOY1lAe\n"
+                              "XOtZn3PDS/Z/e6NTMFEwHQYDVR0OBBYEFLM8mW2uJQy8nqCHn6bJDt+L2zB/MB8G\n"
+                              "A1UdIwQYMBaAFLM8mW2uJQy8nqCHn6bJDt+L2zB/MA8GA1UdEwEB/wQFMAMBAf8w\n"
+                              "CgYIKoZIzj0EAwIDRwAwRAIgOskH39w0+T6TwAIO/SdOA79U6P91GNq9PnYmtRfD\n"
+                              "BnMCIB9EaZStkH/nnw7owgqq30nBLGPhMmjoYA8rFiqtaGvy\n"
+                              "-----END CERTIFICATE-----\n";
+
+static struct hl_tls *tls;
+static struct hl_tls_seat *seat;
+static char directory[] = "/tmp/hl-tls-XXXXXX", cert[64], key[64], ca[64];
+static int listener = -1;
+static struct sockaddr_in address;
+
+static struct side {
+    struct hl_stream stream;
+    char bytes[64];
+    size_t n;
+    unsigned connected, ended, failed, closed;
+    int error; /* of connected */
+} client, server;
+
+static void on_event(struct hl_stream *stream, const struct hl_stream_event *event)
+{
+    struct side *side = HL_CONTAINER_OF(stream, struct side, stream);
+    switch (event->kind) {
+    case HL_STREAM_CONNECTED:
+        side->connected++;
+        side->error = event->error;
+        break;
+    case HL_STREAM_DATA:
+        cr_assert_leq(event->n, sizeof(side->bytes) - side->n);
+        memcpy(side->bytes + side->n, event->p, event->n);
+        side->n += event->n;
+        break;
+    case HL_STREAM_EOF:
+        side->ended++;
+        break;
+    case HL_STREAM_FAILED:
+        side->failed++;
+        break;
+    case HL_STREAM_CLOSED:
+        side->closed++;
+        break;
+    default:
+        break;
+    }
+}
+
+static void write_file(char *path, const char *name, const char *text)
+{
+    snprintf(path, sizeof(cert), "%s/%s", directory, name);
+    FILE *f = fopen(path, "w");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void begin_trusting(const char *authorities)
+{
+    char why[512] = "";
+    socklen_t n = sizeof(address);
+    cr_assert_not_null(mkdtemp(directory));
+    write_file(cert, "cert", server_cert);
+    write_file(key, "key", mbedtls_test_srv_key_ec);
+    write_file(ca, "ca", authorities);
+    const struct hl_tls_files own = {
+        .cert = cert, .cert_option = "CERT", .key = key, .key_option = "KEY"};
+    const struct hl_tls_files app = {.is_client = true, .ca = ca, .ca_option = "CA"};
+    cr_assert_eq(hl_tls_open(&tls, &own, &app, why, sizeof(why)), HL_OK, "%s", why);
+    loop_begin();
+    seat = hl_tls_seat_new(tls, &loop, &wheel, 10000);
+    cr_assert_not_null(seat);
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    cr_assert_eq(bind(listener, (struct sockaddr *)&address, n), 0);
+    cr_assert_eq(listen(listener, 8), 0);
+    cr_assert_eq(getsockname(listener, (struct sockaddr *)&address, &n), 0);
+}
+
+static void begin(void)
+{
+    begin_trusting(ca_cert);
+}
+
+static void end(void)
+{
+    close(listener);
+    hl_tls_seat_close(seat);
+    loop_end();
+    hl_tls_stop(tls);
+    hl_tls_seat_free(seat);
+    hl_tls_free(tls);
+    unlink(cert);
+    unlink(key);
+    unlink(ca);
+    rmdir(directory);
+}
+
+TestSuite(tls_client, .init = begin, .fini = end, .timeout = 60);
+
+static void begin_client(const char *host)
+{
+    memset(&client, 0, sizeof(client));
+    cr_assert_eq(hl_stream_init_tcp(&client.stream, &loop, &reader, on_event), 0);
+    cr_assert_eq(hl_tls_connect(seat, HL_TLS_APP, &client.stream, host), HL_OK);
+    cr_assert_eq(hl_stream_connect_tcp(&client.stream, (struct sockaddr *)&address), 0);
+}
+
+static int accept_one(void)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    cr_assert_geq(fd, 0);
+    return fd;
+}
+
+/* To be connected: or not, by `host`'s fault. */
+static void shake_hands(const char *host)
+{
+    memset(&server, 0, sizeof(server));
+    begin_client(host);
+    cr_assert_eq(hl_stream_init_tcp(&server.stream, &loop, &reader, on_event), 0);
+    cr_assert_eq(uv_tcp_open(&server.stream.tcp, accept_one()), 0);
+    cr_assert_eq(hl_tls_accept(seat, &server.stream), HL_OK);
+    hl_stream_resume(&server.stream);
+    UNTIL(client.connected == 1);
+}
+
+static void close_both(void)
+{
+    hl_stream_close(&client.stream);
+    hl_stream_close(&server.stream);
+    UNTIL(client.closed == 1 && server.closed == 1);
+}
+
+static uint64_t count(const struct hl_counter *counter)
+{
+    return hl_counter_get(counter);
+}
+
+Test(tls_client, talks_both_ways_and_to_an_end_that_is_said)
+{
+    shake_hands("app.test");
+    cr_assert_eq(client.error, 0, "%s", hl_tls_error_text(client.error));
+    hl_stream_resume(&client.stream);
+    cr_assert_eq(hl_stream_write(&client.stream, "ask", 3), HL_OK);
+    UNTIL(server.n == 3);
+    cr_assert_eq(hl_stream_write(&server.stream, "answer", 6), HL_OK);
+    UNTIL(client.n == 6);
+    cr_assert_arr_eq(client.bytes, "answer", 6);
+    hl_stream_shutdown(&server.stream);
+    UNTIL(client.ended == 1);
+    cr_assert_eq(client.failed, 0);
+    close_both();
+}
+
+Test(tls_client, takes_an_end_without_close_notify_for_a_cut)
+{
+    shake_hands("127.0.0.1");
+    cr_assert_eq(client.error, 0, "%s", hl_tls_error_text(client.error));
+    hl_stream_resume(&client.stream);
+    hl_stream_close_reset(&server.stream);
+    UNTIL(client.failed == 1);
+    cr_assert_eq(client.ended, 0);
+    close_both();
+}
+
+Test(tls_client, takes_up_a_session_again_at_the_place_that_gave_it)
+{
+    const struct hl_tls_metrics *m = hl_tls_seat_metrics(seat, HL_TLS_APP);
+    for (unsigned i = 0; i < 3; i++) {
+        shake_hands("app.test");
+        cr_assert_eq(client.error, 0);
+        cr_assert_eq(count(&m->done), i + 1);
+        cr_assert_eq(count(&m->resumed), i);
+        close_both();
+    }
+    cr_assert_eq(count(&m->failed), 0);
+}
+
+Test(tls_client, says_that_a_certificate_is_for_another_host)
+{
+    static const char *const others[] = {"other.test", "127.0.0.2", "::1", "x.app.test"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(others); i++) {
+        shake_hands(others[i]);
+        cr_assert_eq(
+            client.error, HL_TLS_FAULT_NAME, "%s: %s", others[i], hl_tls_error_text(client.error));
+        close_both();
+    }
+    cr_assert_eq(count(&hl_tls_seat_metrics(seat, HL_TLS_APP)->failed), HL_ARRAY_LEN(others));
+}
+
+static void begin_with_strangers(void)
+{
+    begin_trusting(mbedtls_test_cas_pem);
+}
+
+TestSuite(tls_client_of_others, .init = begin_with_strangers, .fini = end, .timeout = 60);
+
+Test(tls_client_of_others, says_that_a_certificate_is_of_a_strange_ca)
+{
+    shake_hands("app.test");
+    cr_assert_eq(client.error, HL_TLS_FAULT_UNTRUSTED, "%s", hl_tls_error_text(client.error));
+    close_both();
+}
+
+static void close_client(void)
+{
+    hl_stream_close(&client.stream);
+    UNTIL(client.closed == 1);
+}
+
+Test(tls_client, says_that_a_server_speaks_no_tls)
+{
+    static const char answer[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    begin_client("app.test");
+    int fd = accept_one();
+    cr_assert_eq(write(fd, answer, sizeof(answer) - 1), (ssize_t)sizeof(answer) - 1);
+    UNTIL(client.connected == 1);
+    cr_assert_eq(client.error, HL_TLS_FAULT_PLAIN);
+    close_client();
+    close(fd);
+}
+
+Test(tls_client, says_that_a_server_left_before_hands_were_shaken)
+{
+    begin_client("app.test");
+    int fd = accept_one();
+    shutdown(fd, SHUT_WR);
+    UNTIL(client.connected == 1);
+    cr_assert_eq(client.error, HL_TLS_FAULT_LEFT);
+    close_client();
+    close(fd);
+}
+
+Test(tls_client, says_that_nobody_listens)
+{
+    close(listener);
+    begin_client("app.test");
+    UNTIL(client.connected == 1);
+    cr_assert_eq(client.error, UV_ECONNREFUSED);
+    close_client();
+    cr_assert_eq(count(&hl_tls_seat_metrics(seat, HL_TLS_APP)->failed), 0);
+}
+
+Test(tls_client, may_be_closed_at_any_step)
+{
+    for (unsigned i = 0; i < 20; i++) {
+        begin_client("app.test");
+        memset(&server, 0, sizeof(server));
+        cr_assert_eq(hl_stream_init_tcp(&server.stream, &loop, &reader, on_event), 0);
+        cr_assert_eq(uv_tcp_open(&server.stream.tcp, accept_one()), 0);
+        cr_assert_eq(hl_tls_accept(seat, &server.stream), HL_OK);
+        hl_stream_resume(&server.stream);
+        loop_turns(i % 6);
+        close_both();
+    }
+}
