@@ -61,13 +61,14 @@ class Host:
             call = take()
             if call is None:
                 return
-            contextvars.copy_context().run(self._serve, call)  # what a function sets there ends with the call
+            contextvars.copy_context().run(self.serve, call)  # what a function sets there ends with the call
             del call
 
-    def _serve(self, call):
+    def serve(self, call):
+        """Answers one call, here and now."""
         endpoint = self._endpoints[call.callee]
         with _Answering(call, endpoint) as context:
-            self._answer(call, endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call, endpoint)))
+            self._answer(call, endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint)))
 
     def _answer(self, call, result, status=200):
         status, value = _split(result, status)
@@ -76,7 +77,7 @@ class Host:
         if hasattr(value, "__await__"):
             self._answer(call, self._event_loop.run(_await(value)), status)
         else:
-            self._stream(call, self._values_of(value) if hasattr(value, "__anext__") else value, status)
+            self._stream(call, self.values_of(value) if hasattr(value, "__anext__") else value, status)
 
     def _stream(self, call, values, status):
         """Sends each value the moment it comes. However this ends, a generator's finally has run by then."""
@@ -89,7 +90,7 @@ class Host:
             if hasattr(values, "close"):
                 values.close()
 
-    def _values_of(self, generator):
+    def values_of(self, generator):
         """An async generator's values, for a thread. (That of an async function never comes here.)"""
         end = object()
         try:
@@ -109,7 +110,7 @@ class Host:
         with _Answering(call, endpoint) as context:
             if call.is_gone:
                 raise Gone
-            result = endpoint.call(_request_of(call, context) if endpoint.is_raw else _members_of(call, endpoint))
+            result = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint))
             await self._answer_async(call, result)
 
     async def _answer_async(self, call, result, status=200):
@@ -193,7 +194,7 @@ class _Answering:
         self._call.fail(status, detail.encode("utf-8", "backslashreplace"))
 
 
-def _members_of(call, endpoint):
+def members_of(call, endpoint):
     text = call.text.lstrip(" \t\r\n")
     if not text:
         return {}
@@ -204,7 +205,7 @@ def _members_of(call, endpoint):
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
 
 
-def _request_of(call, context):
+def request_of(call, context):
     return Request(call.method, call.path, call.query, context.headers, call.body)
 
 

@@ -27,14 +27,16 @@ _unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _word = re.compile(r"[!-~]+", re.ASCII)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _own = ("<frozen importlib", "<frozen runpy", os.path.dirname(__file__) + os.sep)  # frames that are not the author's
-_is_json = True
+_is_started = False  # until then lines are text on sys.stderr: in a test of the author's
+_is_json = False
 _least = logging.INFO
 
 
 def start(level, format):
     """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
-    global _is_json, _least
+    global _is_started, _is_json, _least
     _server.start_log()
+    _is_started = True
     _is_json = format == "json"
     _least = LEVELS[level]
     root = logging.getLogger()
@@ -115,7 +117,10 @@ def flush():
 
 
 def _put(lines):
-    _server.log(lines.encode("utf-8", "backslashreplace"))
+    if _is_started:
+        _server.log(lines.encode("utf-8", "backslashreplace"))
+    else:
+        sys.stderr.write(lines)
 
 
 def _level_name(level):

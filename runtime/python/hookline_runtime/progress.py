@@ -12,11 +12,11 @@ def progress(value):
 
     It may be called as often as is convenient, and never waits: about two values a second go out, the newest ones. It
     works wherever context() does. Once a function has yielded the first event of a stream, values are dropped: an
-    answer that has begun has no room for them, and its events can say the same.
+    answer that has begun has no room for them, and its events can say the same. Outside of calls it does nothing.
     """
     serving = current()
     if serving is None:
-        raise RuntimeError("hookline_runtime.progress(): no call is being served here")
+        return
     text = _encode(value)
     if len(text) > progress_max:
         raise ValueError(f"hookline_runtime.progress(): the value has {len(text)} bytes as JSON, and {progress_max} are "
