@@ -5,9 +5,10 @@
 
 python3 -m hookline_runtime main.py serves it as POST /run. runtime/README.md, "In Python", is the manual.
 """
-from ._server import version as __version__
+from ._server import version
 from .context import Context, context
 from .progress import progress
 from .request import Headers, Request, Response
 
-__all__ = ["Context", "Headers", "Request", "Response", "context", "progress"]
+__version__ = version
+__all__ = ["Context", "Headers", "Request", "Response", "__version__", "context", "progress"]

@@ -1,10 +1,13 @@
 """python3 -m hookline_runtime main.py: serves the public functions of main.py."""
+from __future__ import annotations
+
 import argparse
 import faulthandler
 import logging
 import os
 import signal
 import sys
+from typing import NoReturn
 
 from . import __version__, _server, forked, loader, log
 from .app import CannotStart
@@ -12,7 +15,7 @@ from .event_loop import EventLoop
 from .host import Host
 
 
-def main():
+def main() -> None:
     options = _options()
     try:
         server = _server.Server(options.host, options.port, options.socket)
@@ -43,7 +46,7 @@ def main():
     log.write(logging.INFO, "stopped")
 
 
-def _options():
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python3 -m hookline_runtime",
         description="Serves the public functions of a Python file: POST /NAME with a JSON object calls NAME with its "
@@ -58,7 +61,7 @@ def _options():
     return parser.parse_args()
 
 
-def _refuse(reason):
+def _refuse(reason: CannotStart) -> NoReturn:
     if reason.error is None:
         log.write(logging.ERROR, str(reason))
     else:

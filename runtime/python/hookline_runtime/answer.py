@@ -1,4 +1,6 @@
 """From what a function returns or yields to the text that is sent."""
+from __future__ import annotations
+
 import base64
 import dataclasses
 import datetime
@@ -10,14 +12,16 @@ import os
 import re
 import secrets
 import uuid
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 LONGEST_PATH = 1000  # characters of a path that is told
+
 
 class NotJson(Exception):
     """A value, or something inside it, that JSON has no form for; the text names its type."""
 
 
-def name_of(kind):
+def name_of(kind: type) -> str:
     """A type's name, with its module unless that is Python's own."""
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
@@ -28,7 +32,7 @@ class _HasDecimal(Exception):
     """The value has a Decimal in it, which takes another way."""
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     """What a value that JSON has no form for is written as; raises NotJson."""
     kind = type(value)
     known = _KNOWN.get(kind)
@@ -48,23 +52,23 @@ def _plain(value):
     raise NotJson(name_of(kind))
 
 
-def _write_decimal(value):
+def _write_decimal(value: Any) -> Any:
     raise _HasDecimal
 
 
-def _write_seconds(value):
+def _write_seconds(value: Any) -> Any:
     return int(value.total_seconds()) if not value.microseconds else value.total_seconds()
 
 
-def _write_bytes(value):
+def _write_bytes(value: Any) -> str:
     return base64.b64encode(bytes(value)).decode()
 
 
-def _write_path(value):
+def _write_path(value: Any) -> Any:
     raise NotJson(f"{name_of(type(value))} (a file is sent as the whole value, not inside one)")
 
 
-_KNOWN = {
+_KNOWN: Dict[type, Callable[[Any], Any]] = {
     datetime.datetime: lambda value: value.isoformat(),
     datetime.date: lambda value: value.isoformat(),
     datetime.time: lambda value: value.isoformat(),
@@ -77,7 +81,7 @@ _KNOWN = {
     bytearray: _write_bytes,
     memoryview: _write_bytes,
 }
-_BASES = [
+_BASES: List[Tuple[type, Callable[[Any], Any]]] = [
     (enum.Enum, lambda value: value.value),
     (os.PathLike, _write_path),
     *((kind, write) for kind, write in _KNOWN.items()),
@@ -88,7 +92,7 @@ _TEXTUAL = ("pydantic", "pydantic_core", "ipaddress")
 _METHODS = ("model_dump", "__json__", "to_dict", "tolist")
 
 
-def _plain_model(value):
+def _plain_model(value: Any) -> Any:
     """The same, for pydantic 1 as well."""
     if hasattr(type(value), "__fields__") and hasattr(type(value), "parse_obj"):
         root = value.dict()
@@ -96,7 +100,7 @@ def _plain_model(value):
     return _plain(value)
 
 
-_compact = {"separators": (",", ":"), "allow_nan": False, "default": _plain_model}
+_compact: Dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "default": _plain_model}
 _encode = json.JSONEncoder(ensure_ascii=False, **_compact).encode
 _encode_ascii = json.JSONEncoder(ensure_ascii=True, **_compact).encode
 
@@ -105,7 +109,7 @@ _mark = secrets.token_hex(16)
 _marked = re.compile(f'"{_mark}([^"]*)"')
 
 
-def _plain_exact(value):
+def _plain_exact(value: Any) -> Any:
     if not isinstance(value, decimal.Decimal):
         return _plain_model(value)
     if not value.is_finite():
@@ -113,12 +117,12 @@ def _plain_exact(value):
     return f"{_mark}{value}"
 
 
-def _encode_exact(value):
-    text = json.JSONEncoder(**{**_compact, "default": _plain_exact}).encode(value)
+def _encode_exact(value: Any) -> str:
+    text = json.JSONEncoder(**dict(_compact, default=_plain_exact)).encode(value)
     return _marked.sub(r"\1", text)
 
 
-def to_json(value):
+def to_json(value: Any) -> bytes:
     """The value as JSON text, UTF-8; raises NotJson."""
     try:
         return _encode(value).encode()
@@ -133,7 +137,7 @@ def to_json(value):
         raise _explained(value, error) from None
 
 
-def _explained(value, error):
+def _explained(value: Any, error: Exception) -> NotJson:
     """What cannot be written, and where it stands."""
     try:
         where, what = _find(value, "", []) or ("", None)
@@ -146,7 +150,7 @@ def _explained(value, error):
     return NotJson(f"{what}, at {where}" if where else what)
 
 
-def _find(value, path, above):
+def _find(value: Any, path: str, above: List[Any]) -> Optional[Tuple[str, str]]:
     kind = type(value)
     if isinstance(value, float):
         return None if math.isfinite(value) else (path, f"{name_of(kind)} ({value})")
@@ -177,6 +181,6 @@ def _find(value, path, above):
         return path, str(error)
 
 
-def to_utf8(text):
+def to_utf8(text: str) -> bytes:
     """A text that has halves of surrogate pairs in it: pairs become what they stand for, others U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

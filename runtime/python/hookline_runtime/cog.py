@@ -41,7 +41,7 @@ class BaseModel:
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if sys.version_info >= (3, 10):
-            dataclasses.dataclass(cls, kw_only=True)
+            dataclasses.dataclass(kw_only=True)(cls)
         else:
             dataclasses.dataclass(cls)
 

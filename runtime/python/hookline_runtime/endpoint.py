@@ -1,13 +1,17 @@
 """The functions of a module that are endpoints, and how a JSON object becomes the arguments of one."""
+from __future__ import annotations
+
 import functools
 import inspect
 import json
 import logging
 import re
+import types
 import typing
+from typing import Any, Callable, Dict, List, Optional
 
 from .bounds import bounded, default_of, is_field
-from .form import nullable
+from .form import Convert, Form, nullable
 from .hint import Definitions, Hints, Unheld
 from .mismatch import MOST_FAULTS, Mismatch, cut, said, text_of
 from .record import Member, object_schema, suggestion
@@ -31,22 +35,22 @@ class BadSignature(Exception):
 class Endpoint:
     """A function, and the rules by which a JSON object becomes its arguments."""
 
-    def __init__(self, name, function):
+    def __init__(self, name: str, function: Any) -> None:
         self.name = name
         self.function = function
         self._hints = Hints()
-        self._members = {}  # the parameters
-        self._converters = {}  # of each; None: any value
-        self._required = []
-        self._factories = {}  # of defaults that are not the function's own: those of a Field
-        self._positional = []  # parameters that Python takes by position only: def f(a, /)
-        self._other = None  # the form of what is not a parameter: of **members
-        self._convert_other = _refuse_name
+        self._members: Dict[str, Member] = {}  # the parameters
+        self._converters: Dict[str, Optional[Convert]] = {}  # of each; None: any value
+        self._required: List[str] = []
+        self._factories: Dict[str, Callable[[], Any]] = {}  # of defaults that are a Field's, not the function's own
+        self._positional: List[inspect.Parameter] = []  # parameters that Python takes by position only: def f(a, /)
+        self._other: Optional[Form] = None  # the form of what is not a parameter: of **members
+        self._convert_other: Optional[Convert] = _refuse_name
         self._read_signature()
         self.is_raw = self._request_parameter is not None
         self.is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
-    def _read_signature(self):
+    def _read_signature(self) -> None:
         try:
             signature = inspect.signature(self.function)
         except (TypeError, ValueError) as error:
@@ -64,7 +68,7 @@ class Endpoint:
                 raise BadSignature(f"{self.name}(): the hint of '{parameter.name}' cannot be held: {unheld}") from None
         self.is_exact = self._hints.is_exact
 
-    def _read_hints(self):
+    def _read_hints(self) -> Dict[str, Any]:
         function = inspect.unwrap(_behind_partial(self.function))
         try:
             return typing.get_type_hints(function, include_extras=True)
@@ -73,7 +77,7 @@ class Endpoint:
             hints = getattr(function, "__annotations__", {})
             return {name: hint for name, hint in hints.items() if not isinstance(hint, str)}
 
-    def _add(self, parameter, hint):
+    def _add(self, parameter: inspect.Parameter, hint: Any) -> None:
         if parameter.kind is parameter.VAR_KEYWORD:
             self._other = self._hints.form_of(hint)
             self._convert_other = self._other.convert
@@ -86,7 +90,7 @@ class Endpoint:
             if parameter.kind is parameter.POSITIONAL_ONLY:
                 self._positional.append(parameter)
 
-    def _member(self, parameter, form):
+    def _member(self, parameter: inspect.Parameter, form: Form) -> Member:
         default = parameter.default
         if is_field(default):
             try:
@@ -101,7 +105,7 @@ class Endpoint:
                 self._factories[parameter.name] = lambda: default
         return Member(nullable(form) if default is None else form, default, default is parameter.empty)
 
-    def input(self):
+    def input(self) -> Optional[str]:
         """The JSON Schema of a body, as text; None where that is not for us to know."""
         if self.is_raw:
             return None
@@ -118,7 +122,7 @@ class Endpoint:
         except (TypeError, ValueError):  # something that JSON has no form for, of the author's
             return None
 
-    def call(self, members):
+    def call(self, members: Any) -> Any:
         """The function's result with these members as its arguments; raises BadArguments before it is called. If it
         is raw: the result for that Request."""
         if self.is_raw:
@@ -147,12 +151,12 @@ class Endpoint:
             return self.function(**arguments)
         return self.function(*self._take_positional(arguments), **arguments)
 
-    def _call_raw(self, request):
-        if self._request_parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            return self.function(**{self._request_parameter.name: request})
+    def _call_raw(self, request: Request) -> Any:
+        if self._request_parameter.kind is inspect.Parameter.KEYWORD_ONLY:  # type: ignore[union-attr]
+            return self.function(**{self._request_parameter.name: request})  # type: ignore[union-attr]
         return self.function(request)
 
-    def _faults(self, members):
+    def _faults(self, members: Dict[str, Any]) -> str:
         """Everything that is wrong, in one text: what is missing first, then in the order of the members."""
         faults = [f"'{name}' is missing" for name in self._required if name not in members]
         count = len(faults)
@@ -172,7 +176,7 @@ class Endpoint:
                     faults += [fault.tell(name) + near for fault in mismatch.faults]
         return text_of(self.name, faults, count)
 
-    def _take_positional(self, arguments):
+    def _take_positional(self, arguments: Dict[str, Any]) -> List[Any]:
         """Takes those that go by position out of `arguments`; from the first one left out on, defaults stand in."""
         values = []
         for parameter in self._positional:
@@ -183,13 +187,13 @@ class Endpoint:
         return values
 
 
-def _refuse_name(value):
+def _refuse_name(value: Any) -> Any:
     raise said("is not a parameter")
 
 
-def endpoints_of(module):
+def endpoints_of(module: types.ModuleType) -> Dict[str, Endpoint]:
     """The endpoints of a module, by name: its public functions, those that it defines and not those that it imports."""
-    endpoints = {}
+    endpoints: Dict[str, Endpoint] = {}
     for name, value in vars(module).items():
         if name.startswith("_") or name in RESERVED:
             continue
@@ -205,18 +209,18 @@ def endpoints_of(module):
     return endpoints
 
 
-def is_name(name):
+def is_name(name: str) -> bool:
     """Whether an endpoint can be called that."""
     return NAME.fullmatch(name) is not None
 
 
-def _behind_partial(value):
+def _behind_partial(value: Any) -> Any:
     while isinstance(value, functools.partial):
         value = value.func
     return value
 
 
-def _is_function_of(value, module):
+def _is_function_of(value: Any, module: types.ModuleType) -> bool:
     # A decorator such as functools.lru_cache makes an object that is not a function but says whose it is.
     is_function = inspect.isfunction(value) or (callable(value) and hasattr(value, "__wrapped__"))
     return is_function and not inspect.isclass(value) and getattr(value, "__module__", None) == module.__name__

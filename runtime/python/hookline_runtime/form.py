@@ -170,7 +170,7 @@ def any_of(schemas: List[Schema]) -> Schema:
     options = [option for i, option in enumerate(flat) if option not in flat[:i]]
     if {} in options:
         return {}
-    return options[0] if len(options) == 1 else {"anyOf": options}
+    return options[0] if len(options) == 1 else {"anyOf": options}  # type: ignore[no-any-return]
 
 
 def array_of(item: Form, make: Optional[Callable[[List[Any]], Any]] = None) -> Form:
@@ -186,7 +186,7 @@ def array_of(item: Form, make: Optional[Callable[[List[Any]], Any]] = None) -> F
         return items if make is None else _made(make, items, value)
 
     def schema(definitions: Any) -> Schema:
-        unique = {"uniqueItems": True} if make in (set, frozenset) else {}
+        unique = {"uniqueItems": True} if make in (set, frozenset) else {}  # type: ignore[comparison-overlap]
         return {**_with("array", "items", item.schema(definitions)), **unique}
 
     return Form(convert, KINDS[list], schema)

@@ -100,7 +100,7 @@ class Hints:
     def _class(self, hint: Any) -> Form:
         if isinstance(hint, type) and issubclass(hint, os.PathLike):
             raise Unheld(f"{_name(hint)} would name files of the server")
-        form = enum_form(hint) if isinstance(hint, enum.EnumMeta) else model_form(hint)
+        form = enum_form(hint) if isinstance(hint, enum.EnumMeta) else model_form(hint)  # type: ignore[arg-type]
         if form:
             return form
         if is_record(hint):

@@ -3,6 +3,8 @@
 Plain functions run on worker threads, each of which takes one call at a time; async functions on the event loop's
 thread, which takes their calls itself. The server's queue bounds both together.
 """
+from __future__ import annotations
+
 import asyncio
 import contextvars
 import json
@@ -11,12 +13,13 @@ import mimetypes
 import os
 import threading
 import types
+from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Optional, Tuple
 
 from . import forked, log
 from .answer import NotJson, name_of, to_json, to_utf8
 from .context import Context, enter
-from .endpoint import BadArguments
-from .event_loop import Gone
+from .endpoint import BadArguments, Endpoint
+from .event_loop import EventLoop, Gone
 from .request import Request, Response
 from .scalar import Digits, read_integer
 
@@ -33,16 +36,16 @@ _decode_exact = json.JSONDecoder(parse_float=Digits.read, parse_int=read_integer
 class Host:
     """The endpoints behind a server."""
 
-    def __init__(self, server, endpoints, event_loop):
+    def __init__(self, server: Any, endpoints: Dict[str, Endpoint], event_loop: EventLoop) -> None:
         self._server = server
         self._endpoints = list(endpoints.values())
         self._event_loop = event_loop
 
-    def callees(self):
+    def callees(self) -> List[Tuple[str, bool, bool, Optional[str]]]:
         """What the server has to know of the endpoints, in the order of the numbers by which it calls them."""
         return [(endpoint.name, endpoint.is_raw, endpoint.is_async, endpoint.input()) for endpoint in self._endpoints]
 
-    def run(self, concurrency):
+    def run(self, concurrency: int) -> None:
         """Serves until the server has stopped and every call is answered."""
         if any(endpoint.is_async for endpoint in self._endpoints):
             self._event_loop.serve(self._server, self._serve_async)
@@ -55,7 +58,7 @@ class Host:
 
     # ---- on a worker thread ----
 
-    def _work(self):
+    def _work(self) -> None:
         take = self._server.take
         while True:
             call = take()
@@ -64,13 +67,14 @@ class Host:
             contextvars.copy_context().run(self.serve, call)  # what a function sets there ends with the call
             del call
 
-    def serve(self, call):
+    def serve(self, call: Any) -> None:
         """Answers one call, here and now."""
         endpoint = self._endpoints[call.callee]
         with _Answering(call, endpoint) as context:
-            self._answer(call, endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint)))
+            members = request_of(call, context) if endpoint.is_raw else members_of(call, endpoint)
+            self._answer(call, endpoint.call(members))
 
-    def _answer(self, call, result, status=200):
+    def _answer(self, call: Any, result: Any, status: int = 200) -> None:
         status, value = _split(result, status)
         if _send(call, status, value):
             return
@@ -79,7 +83,7 @@ class Host:
         else:
             self._stream(call, self.values_of(value) if hasattr(value, "__anext__") else value, status)
 
-    def _stream(self, call, values, status):
+    def _stream(self, call: Any, values: Any, status: int) -> None:
         """Sends each value the moment it comes. However this ends, a generator's finally has run by then."""
         try:
             _check_stream(status)
@@ -90,7 +94,7 @@ class Host:
             if hasattr(values, "close"):
                 values.close()
 
-    def values_of(self, generator):
+    def values_of(self, generator: Any) -> Iterator[Any]:
         """An async generator's values, for a thread. (That of an async function never comes here.)"""
         end = object()
         try:
@@ -105,7 +109,7 @@ class Host:
 
     # ---- on the event loop's thread ----
 
-    async def _serve_async(self, call):
+    async def _serve_async(self, call: Any) -> None:
         endpoint = self._endpoints[call.callee]
         with _Answering(call, endpoint) as context:
             if call.is_gone:
@@ -113,7 +117,7 @@ class Host:
             result = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint))
             await self._answer_async(call, result)
 
-    async def _answer_async(self, call, result, status=200):
+    async def _answer_async(self, call: Any, result: Any, status: int = 200) -> None:
         if type(result) is types.CoroutineType:
             result = await result
         status, value = _split(result, status)
@@ -124,7 +128,7 @@ class Host:
         else:
             await self._stream_async(call, value if hasattr(value, "__anext__") else _as_async(value), status)
 
-    async def _stream_async(self, call, values, status):
+    async def _stream_async(self, call: Any, values: Any, status: int) -> None:
         count = 0
         try:
             _check_stream(status)
@@ -151,16 +155,16 @@ class _Answering:
 
     __slots__ = ("_call", "_endpoint", "_context")
 
-    def __init__(self, call, endpoint):
+    def __init__(self, call: Any, endpoint: Endpoint) -> None:
         self._call = call
         self._endpoint = endpoint
         self._context = Context(call)
 
-    def __enter__(self):
+    def __enter__(self) -> Context:
         enter(self._context)
         return self._context
 
-    def __exit__(self, kind, error, frames):
+    def __exit__(self, kind: Any, error: Optional[BaseException], frames: Any) -> bool:
         if forked.is_child():
             forked.leave(error, f"{self._endpoint.name}()")
         try:
@@ -173,7 +177,7 @@ class _Answering:
             self._call.release()
         return True
 
-    def _tell(self, error):
+    def _tell(self, error: BaseException) -> None:
         name = self._endpoint.name
         if isinstance(error, Gone) or (isinstance(error, asyncio.CancelledError) and self._call.is_gone):
             return
@@ -190,11 +194,11 @@ class _Answering:
             log.write_exception(f"{name}() raised {name_of(type(error))}", error, [("error", text)])
             self._refuse(500, text)
 
-    def _refuse(self, status, detail):
+    def _refuse(self, status: int, detail: str) -> None:
         self._call.fail(status, detail.encode("utf-8", "backslashreplace"))
 
 
-def members_of(call, endpoint):
+def members_of(call: Any, endpoint: Endpoint) -> Any:
     text = call.text.lstrip(" \t\r\n")
     if not text:
         return {}
@@ -205,18 +209,18 @@ def members_of(call, endpoint):
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
 
 
-def request_of(call, context):
+def request_of(call: Any, context: Context) -> Request:
     return Request(call.method, call.path, call.query, context.headers, call.body)
 
 
-def _split(result, status):
+def _split(result: Any, status: int) -> Tuple[int, Any]:
     """Status and value; the value may be a pair of the two."""
     if type(result) is tuple and len(result) == 2 and type(result[0]) is int and result[0] in STATUSES:
-        return result
+        return result  # type: ignore[return-value]
     return status, result
 
 
-def _send(call, status, value):
+def _send(call: Any, status: int, value: Any) -> bool:
     """Sends what is an answer as a whole. False: it is something that yields, or must be awaited."""
     if forked.is_child():
         forked.leave()
@@ -237,44 +241,45 @@ def _send(call, status, value):
     return True
 
 
-def _check_stream(status):
+def _check_stream(status: int) -> None:
     if status != 200:
         raise ValueError("a generator's values go out with status 200, and no other")
 
 
-def _emit(call, value):
+def _emit(call: Any, value: Any) -> None:
     if forked.is_child():
         forked.leave()
     if not (_emit_text(call, value) if isinstance(value, str) else call.emit_json(to_json(value))):
         raise Gone
 
 
-def _emit_text(call, text):
+def _emit_text(call: Any, text: str) -> bool:
     try:
-        return call.emit_text(text.encode())
+        return call.emit_text(text.encode())  # type: ignore[no-any-return]
     except UnicodeEncodeError:  # half of a surrogate pair
-        return call.emit_text(to_utf8(text)) if call.wants_events else call.emit_json(to_json(text))
+        is_sent: bool = call.emit_text(to_utf8(text)) if call.wants_events else call.emit_json(to_json(text))
+        return is_sent
 
 
-def _text_of(error):
+def _text_of(error: BaseException) -> str:
     try:
         return f"{name_of(type(error))}: {error}"
     except BaseException:  # its own __str__ fails
         return name_of(type(error))
 
 
-async def _await(awaitable):
+async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-async def _next(generator, end):
+async def _next(generator: Any, end: object) -> Any:
     try:
         return await generator.__anext__()
     except StopAsyncIteration:
         return end
 
 
-async def _as_async(values):
+async def _as_async(values: Any) -> AsyncIterator[Any]:
     try:
         for value in values:
             yield value

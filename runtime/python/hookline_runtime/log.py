@@ -4,6 +4,8 @@ What goes there: the server's own lines, the module `logging`, and what is print
 line that belongs to a call carries its run_id. What a program printed cannot forge a line or drive a terminal: control
 characters are escaped as hookline does it.
 """
+from __future__ import annotations
+
 import io
 import json
 import logging
@@ -14,9 +16,10 @@ import threading
 import time
 import traceback
 import types
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import _server
-from .context import current
+from .context import Context, current
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 LINE_MAX = 64 * 1024  # a longer line of output is cut into several, another text is cut off
@@ -26,13 +29,15 @@ STDERR = 2
 _unsafe = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _word = re.compile(r"[!-~]+", re.ASCII)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+Fields = Sequence[Tuple[str, Any]]
+
 _own = ("<frozen importlib", "<frozen runpy", os.path.dirname(__file__) + os.sep)  # frames that are not the author's
 _is_started = False  # until then lines are text on sys.stderr: in a test of the author's
 _is_json = False
 _least = logging.INFO
 
 
-def start(level, format):
+def start(level: str, format: str) -> None:
     """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
     global _is_started, _is_json, _least
     _server.start_log()
@@ -49,13 +54,13 @@ def start(level, format):
     logging.captureWarnings(True)
 
 
-def write(level, message, fields=(), run_id=None):
+def write(level: int, message: str, fields: Fields = (), run_id: Optional[str] = None) -> None:
     """One line, if it is of that level's worth. `fields`: pairs of name and value."""
     if level >= _least:
         _write_line(level, message, fields, run_id)
 
 
-def _write_line(level, message, fields, run_id):
+def _write_line(level: int, message: str, fields: Fields, run_id: Optional[str]) -> None:
     if run_id is None:
         serving = current()
         run_id = serving.run_id if serving else None
@@ -65,7 +70,7 @@ def _write_line(level, message, fields, run_id):
     _put(line)
 
 
-def write_exception(message, error, fields=(), run_id=None):
+def write_exception(message: str, error: BaseException, fields: Fields = (), run_id: Optional[str] = None) -> None:
     """An error and its traceback, without the frames that are this package's own."""
     text = traceback_of(error)
     if _is_json:
@@ -75,7 +80,7 @@ def write_exception(message, error, fields=(), run_id=None):
         _put(_unsafe.sub(_escape_all_but_newline, _cut(text)) + "\n")
 
 
-def traceback_of(error):
+def traceback_of(error: BaseException) -> str:
     frames = _without_own(error.__traceback__)
     try:
         lines = traceback.format_exception(type(error), error, frames)
@@ -84,13 +89,13 @@ def traceback_of(error):
     return "".join(lines).rstrip()
 
 
-def stack_of(thread):
+def stack_of(thread: int) -> str:
     """Where that thread stands, as in a traceback."""
     frames = traceback.extract_stack(sys._current_frames()[thread])
     return "".join(traceback.format_list([frame for frame in frames if not frame.filename.startswith(_own)])).rstrip()
 
 
-def _without_own(frames):
+def _without_own(frames: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
     kept = []
     while frames:
         if not frames.tb_frame.f_code.co_filename.startswith(_own):
@@ -101,7 +106,7 @@ def _without_own(frames):
     return frames
 
 
-def finish_lines(context):
+def finish_lines(context: Context) -> None:
     """The call is over: what it printed without a newline at the end is a line now."""
     streams = context._unfinished_lines
     if streams:
@@ -111,19 +116,19 @@ def finish_lines(context):
                 _write_output(name, rest, context)
 
 
-def flush():
+def flush() -> None:
     """Returns when what was logged is written, or nobody reads it."""
     _server.flush_log()
 
 
-def _put(lines):
+def _put(lines: str) -> None:
     if _is_started:
         _server.log(lines.encode("utf-8", "backslashreplace"))
     else:
         sys.stderr.write(lines)
 
 
-def _level_name(level):
+def _level_name(level: int) -> str:
     if level >= logging.ERROR:
         return "error"
     if level >= logging.WARNING:
@@ -131,24 +136,24 @@ def _level_name(level):
     return "info" if level >= logging.INFO else "debug"
 
 
-def _time_text(seconds):
+def _time_text(seconds: float) -> str:
     milliseconds = int(seconds * 1000)
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(milliseconds // 1000))
     return f"{whole}.{milliseconds % 1000:03d}Z"
 
 
-def _cut(text):
+def _cut(text: str) -> str:
     """So that a line of several long texts has room in the log."""
     return text if len(text) <= LINE_MAX else text[: LINE_MAX - 1] + "\u2026"
 
 
-def _json_line(seconds, level, message, pairs):
+def _json_line(seconds: float, level: str, message: str, pairs: Fields) -> str:
     fields = {name: _cut(value) if isinstance(value, str) else value for name, value in pairs}
     record = {"time": _time_text(seconds), "level": level, "msg": _cut(message), **fields}
     return _unsafe.sub(_escape, _encode(record)) + "\n"
 
 
-def _text_line(seconds, level, message, pairs):
+def _text_line(seconds: float, level: str, message: str, pairs: Fields) -> str:
     parts = [_time_text(seconds), level.upper(), _unsafe.sub(_escape, _cut(message))]
     for name, value in pairs:
         text = _cut(str(value))
@@ -157,28 +162,28 @@ def _text_line(seconds, level, message, pairs):
     return " ".join(parts) + "\n"
 
 
-def _escape(match):
+def _escape(match: re.Match[str]) -> str:
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(match[0]) or f"\\u{ord(match[0]):04x}"
 
 
-def _escape_all_but_newline(match):
+def _escape_all_but_newline(match: re.Match[str]) -> str:
     return "\n" if match[0] == "\n" else _escape(match)
 
 
 class _Output(io.RawIOBase):
     """What stands below sys.stdout and sys.stderr: takes bytes, makes lines of the log."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
         self._rest = {self.name: b""}  # an unfinished line outside of calls
 
-    def writable(self):
+    def writable(self) -> bool:
         return True
 
-    def fileno(self):
+    def fileno(self) -> int:
         return {"stdout": 1, "stderr": STDERR}[self.name]
 
-    def write(self, data):
+    def write(self, data: Any) -> int:
         serving = current()
         if serving is None:
             unfinished = self._rest
@@ -197,18 +202,18 @@ class _Output(io.RawIOBase):
         return len(data)
 
 
-def _write_output(stream, line, serving):
+def _write_output(stream: str, line: bytes, serving: Optional[Context]) -> None:
     """What was printed has no level: it is logged whatever HOOKLINE_LOG_LEVEL is, as any app's output."""
     text = line.decode("utf-8", "replace").rstrip("\r")
     _write_line(logging.INFO, text, [("stream", stream)], serving.run_id if serving else None)
 
 
-def _stream(name):
-    return io.TextIOWrapper(_Output(name), encoding="utf-8", errors="backslashreplace", write_through=True)
+def _stream(name: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(_Output(name), encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[arg-type]
 
 
 class _Handler(logging.Handler):
-    def emit(self, record):
+    def emit(self, record: logging.LogRecord) -> None:
         try:
             fields = [("logger", record.name)]
             if record.exc_info and record.exc_info[1]:
@@ -219,11 +224,11 @@ class _Handler(logging.Handler):
             self.handleError(record)
 
 
-def _on_exception(kind, error, frames):
+def _on_exception(kind: Any, error: BaseException, frames: Any) -> None:
     write_exception("an exception ended the program", error)
 
 
-def _on_thread_exception(arguments):
+def _on_thread_exception(arguments: Any) -> None:
     if arguments.exc_type is not SystemExit and arguments.exc_value is not None:
         fields = [("thread", arguments.thread.name if arguments.thread else "")]
         write_exception("an exception ended a thread", arguments.exc_value, fields)

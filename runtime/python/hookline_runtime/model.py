@@ -16,13 +16,13 @@ def model_form(hint: Any) -> Form | None:
     if not isinstance(hint, type):
         return None
     if hasattr(hint, "model_validate") and hasattr(hint, "model_json_schema"):
-        return _form(hint, hint.model_validate, lambda: hint.model_json_schema(ref_template="#/$defs/{model}"))
+        return _form(hint, hint.model_validate, lambda: hint.model_json_schema(ref_template="#/$defs/{model}"))  # type: ignore[no-any-return]
     if hasattr(hint, "parse_obj") and hasattr(hint, "__fields__"):
-        return _form(hint, hint.parse_obj, lambda: hint.schema(ref_template="#/$defs/{model}"))
+        return _form(hint, hint.parse_obj, lambda: hint.schema(ref_template="#/$defs/{model}"))  # type: ignore[no-any-return]
     pydantic = sys.modules.get("pydantic")
     if hasattr(hint, "__get_pydantic_core_schema__") and hasattr(pydantic, "TypeAdapter"):
         adapter = pydantic.TypeAdapter(hint)  # type: ignore[union-attr]
-        return _form(hint, adapter.validate_python, lambda: adapter.json_schema(ref_template="#/$defs/{model}"))
+        return _form(hint, adapter.validate_python, lambda: adapter.json_schema(ref_template="#/$defs/{model}"))  # type: ignore[no-any-return]
     if hasattr(hint, "__get_validators__") and hasattr(pydantic, "create_model"):
         model = pydantic.create_model("Value", value=(hint, ...))  # type: ignore[union-attr]
         return _form(hint, lambda value: model(value=value).value, lambda: _only_member(model))
@@ -44,7 +44,7 @@ def _form(hint: Any, read: Callable[[Any], Any], describe: Callable[[], Schema])
             raise Mismatch(_faults(error, value)) from None
 
     def schema(definitions: Any) -> Schema:
-        return definitions.adopt(hint, hint.__name__, describe)
+        return definitions.adopt(hint, hint.__name__, describe)  # type: ignore[no-any-return]
 
     return Form(convert, "an object", schema)
 

@@ -1,5 +1,8 @@
 """How far a function is, told while it runs."""
+from __future__ import annotations
+
 import json
+from typing import Any
 
 from ._server import progress_max
 from .context import current
@@ -7,7 +10,7 @@ from .context import current
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # ASCII: it becomes a header field
 
 
-def progress(value):
+def progress(value: Any) -> None:
     """Tells whoever follows the run how far it is: any value that JSON has a form for, up to 1,024 bytes of it.
 
     It may be called as often as is convenient, and never waits: about two values a second go out, the newest ones. It

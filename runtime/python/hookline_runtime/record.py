@@ -54,7 +54,7 @@ def record_form(kind: Any) -> tuple[Form, Dict[str, Member]]:
         return _build(make, _converted(members, value))
 
     def schema(definitions: Any) -> Schema:
-        return definitions.refer(kind, kind.__name__, lambda: object_schema(members, False, definitions))
+        return definitions.refer(kind, kind.__name__, lambda: object_schema(members, False, definitions))  # type: ignore[no-any-return]
 
     return Form(convert, what, schema), members
 

@@ -127,7 +127,7 @@ SCALARS = {
 
 def enum_form(kind: Type[enum.Enum]) -> Form | None:
     """One of an Enum's values; None where they are not what JSON can say."""
-    members = list(kind)
+    members: list[enum.Enum] = list(kind)
     values = [member.value for member in members]
     if not members or any(type(value) not in (str, int, float, bool, type(None)) for value in values):
         return None

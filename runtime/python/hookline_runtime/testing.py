@@ -107,7 +107,7 @@ class Client:
         end = object()
         try:
             while True:
-                value = inside.run(next, values, end)
+                value = inside.run(next, values, end)  # type: ignore[call-arg]
                 if value is end:
                     return
                 yield value if isinstance(value, str) else json.loads(to_json(value))
