@@ -190,7 +190,7 @@ test('errors of a function are problems that say what went wrong', async (t) => 
     assert.equal((await wrong('twice')).text, '"first"');
     assert.equal((await wrong('nan')).text, 'null');
     assert.equal((await wrong('nothing')).text, 'null', 'a function without a result');
-    assert.ok(host.log.some(({ msg, why }) => /refused/.test(msg) && /one JSON value/.test(why)));
+    await until('its log line', () => host.log.some(({ msg, why }) => /refused/.test(msg) && /one JSON value/.test(why)));
 });
 
 test('values that are too long are refused with the name of the setting', async (t) => {

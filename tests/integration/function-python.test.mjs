@@ -133,6 +133,7 @@ _hidden = functools.partial(textwrap.shorten, width=5)
     assert.match(detailOf(await app.call('join', { words: ['a', 1] }), 422), /'words\[1\]' must be a string/);
     assert.match(detailOf(await app.call('join', { prefix: 'x', words: [] }), 422), /'prefix' is not a parameter/);
     detailOf(await app.call('shorten', { text: 'a b c d' }), 404);
+    await app.logged(/is not an endpoint/);
     const warnings = app.log.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
     assert.equal(warnings.length, 1, warnings.join('\n'));
     assert.match(warnings[0], /^shorten is not an endpoint: .*functools\.partial/);

@@ -7,6 +7,7 @@ import { filesBelow } from './lib/files.mjs';
 import { isSignedByContract } from './lib/signature.mjs';
 import { BINARY, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
+import { until } from './lib/until.mjs';
 
 const OPERATOR = 'the-operators-own-secret-0123456789';
 const CALLER = 'the-callers-own-secret-9876543210';
@@ -94,6 +95,7 @@ test('a start says which of the key file and the data directory others may read'
     await chmod(sidecar.dataDir, 0o750);
     await chmod(join(sidecar.dataDir, 'key'), 0o644);
     await sidecar.restart();
+    await until('both are said', () => shared().length === 2);
     assert.deepEqual(
         shared().map(({ level, path, mode }) => [level, path, mode]),
         [

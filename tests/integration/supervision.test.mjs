@@ -35,6 +35,10 @@ async function supervise(t, { command = NODE, env = {}, wait, unix = false } = {
 const output = (sidecar, stream = 'stdout') =>
     sidecar.log.filter((l) => l.msg === 'app' && l.stream === stream).map((l) => l.line);
 
+/** The process that the app's command has said to have started. */
+const childOf = (sidecar) =>
+    until('its child', () => Number(/^child (\d+)$/m.exec(output(sidecar).join('\n'))?.[1]));
+
 const isAlive = (pid) => {
     try {
         process.kill(pid, 0);
@@ -399,7 +403,7 @@ test('stopping: running calls end first, then the app gets SIGTERM, and its chil
         env: { HOOKLINE_DRAIN_TIMEOUT: '10s' },
     });
     const { pid } = await self();
-    const child = Number(/^child (\d+)$/.exec(output(sidecar)[0])[1]);
+    const child = await childOf(sidecar);
     const slow = call('/self?ms=700');
     await until('it is inside', async () => (await sidecar.metric('hookline_http_requests_in_flight')) === 1);
     sidecar.signal('SIGTERM');
@@ -433,7 +437,7 @@ test('a second SIGTERM ends everything at once, at any stage', async (t) => {
             },
         });
         const { pid } = await self();
-        const child = Number(/^child (\d+)$/.exec(output(sidecar)[0])[1]);
+        const child = await childOf(sidecar);
         if (stage === 'drain') call('/hang').catch(() => {});
         await until('it is inside', async () =>
             stage !== 'drain' || (await sidecar.metric('hookline_http_requests_in_flight')) === 1,
