@@ -582,13 +582,13 @@ test('a follower is broken off when its account is revoked or its token expires,
         return answer.json();
     };
     const [gone, stays] = [await make('gone'), await make('stays')];
-    const outside = await sign(secret, { sub: 'x', exp: Math.floor(Date.now() / 1000) - 55 }); // good for 5 s: the leeway
     const id = await all.begin({}, { headers: { authorization: `Bearer ${gone.token}` } });
     const inside = await all.script.call();
     await inside.begin();
     await inside.send(events(1, 1));
     const others = followerOf(t, { port: all.sidecar.adminPort });
     const follow = async (token) => Promise.all([all.follow(id, { token }), others(id, { token, headers: { Host: '127.0.0.1' } })]);
+    const outside = await sign(secret, { sub: 'x', exp: Math.floor(Date.now() / 1000) - 55 }); // good for 5 s: the leeway
     const [expiring, left, kept] = [await follow(outside), await follow(gone.token), await follow(stays.token)];
     for (const follower of [...expiring, ...left, ...kept]) {
         assert.equal(follower.status, 200);

@@ -335,12 +335,12 @@ test('with its caller it is not, and ends at once when he leaves after that time
 });
 
 test('a caller who leaves before the head has the grace period’s bound, too', async (t) => {
-    const { script, callStream, show } = await streamStage(t, { env: { HOOKLINE_RESPONSE_GRACE_PERIOD: '1s' } });
+    const { script, callStream, ended } = await streamStage(t, { env: { HOOKLINE_RESPONSE_GRACE_PERIOD: '1s' } });
     const caller = await callStream();
     const inside = await script.call();
     caller.close();
     await until('the app’s side is closed', () => inside.isGone);
-    const { state, reason } = await show(inside.id);
+    const { state, reason } = await ended(inside.id);
     assert.deepEqual([state, reason], ['failure', 'timeout']);
 });
 
