@@ -225,7 +225,7 @@ static enum hl_err set_up(struct hl_pg_session *s, char *why, size_t why_len)
         is_pooled ? HL_OK
                   : hl_pg_session_run(s, HL_PG_SETUP_SIGN HL_PG_SETUP_OF_SESSION, why, why_len);
     if (!err && !is_pooled && PQserverVersion(s->conn) >= FIRST_TRANSACTION_TIMEOUT)
-        err = hl_pg_session_run(s, "SET transaction_timeout = 0", why, why_len);
+        err = hl_pg_session_run(s, HL_PG_SETUP_SIGN "SET transaction_timeout = 0", why, why_len);
     return err;
 }
 

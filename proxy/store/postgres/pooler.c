@@ -22,10 +22,12 @@ static void note(struct hl_pg_store *s)
     renew(&s->listener);
 }
 
-void hl_pg_pooler_meet(struct hl_pg_store *s, const struct hl_pg_link *link)
+void hl_pg_pooler_meet(struct hl_pg_store *s, struct hl_pg_link *link)
 {
     if (hl_pg_is_pooled(link->conn))
         note(s);
+    else if (atomic_load(&s->settings.is_pooled)) /* it was found out while this one began */
+        renew(link);
 }
 
 void hl_pg_pooler_watch(struct hl_pg_store *s, int pid, bool is_told)

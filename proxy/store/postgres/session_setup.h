@@ -43,7 +43,8 @@
 
 /* A session that was told has a mark, which a new one has not: who finds it in a session that has just begun, or misses
  * it in one that was told, is behind a pooler that makes believe that there is none. What it was told is taken back
- * where the mark is found. */
+ * where the mark is found: it stands before all that is set, in the same command, for between two commands somebody
+ * else may take it back. */
 #define HL_PG_SETUP_SIGN              "SET hookline.told = 'yes'; "
 #define HL_PG_SETUP_NAME(name, value) ", '" #name "'"
 #define HL_PG_SETUP_UNDONE                                                                         \

@@ -300,8 +300,9 @@ bool hl_pg_snapshot_age_says(struct hl_pg_snapshot_age *h, uint64_t age_ms, uint
 /* Somebody may be in between who gives the next transaction to another process of the server and passes on
  * the number of the first: that is found out while it happens. */
 
-/* A connection is there. One that was found to be pooled when it began says so for the others, which are made anew. */
-void hl_pg_pooler_meet(struct hl_pg_store *s, const struct hl_pg_link *link);
+/* A connection is there. One that was found to be pooled when it began says so for the others, which are made anew, as
+ * is one that began before that was known. */
+void hl_pg_pooler_meet(struct hl_pg_store *s, struct hl_pg_link *link);
 /* What a statement of the writer has seen: the number of its process, and whether that session was told what ours rely
  * on (session_setup.h). */
 void hl_pg_pooler_watch(struct hl_pg_store *s, int pid, bool is_told);

@@ -19,6 +19,7 @@
 #include "store/postgres/link.h"
 #include "store/postgres/row.h"
 #include "store/postgres/session.h"
+#include "store/postgres/session_setup.h"
 #include "store/tally.h"
 #include "store/postgres/thread.h"
 #include "store/postgres/partition.h"
@@ -263,7 +264,8 @@ static enum hl_err leave_turn(
 static enum hl_err set_patience(struct hl_pg_session *s, char *why, size_t why_len)
 {
     if (!hl_pg_is_pooled(s->conn))
-        return hl_pg_session_run(s, "SET statement_timeout = '5min'", why, why_len);
+        return hl_pg_session_run(
+            s, HL_PG_SETUP_SIGN "SET statement_timeout = '5min'", why, why_len);
     return hl_buf_append_str(&s->setup, HL_STR("SET LOCAL statement_timeout = '5min'; "));
 }
 
