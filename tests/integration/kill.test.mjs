@@ -6,7 +6,7 @@ import { generator, seed } from './lib/random.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startServer } from './lib/server.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
-import { sleep, until } from './lib/until.mjs';
+import { PATIENCE, sleep, until } from './lib/until.mjs';
 
 const KILLS = Number(process.env.HOOKLINE_TEST_KILLS ?? 20);
 const CALLS = 200;
@@ -64,7 +64,7 @@ test(
                 const reported = delivered();
                 return [...accepted.keys()].every((number) => reported.has(number));
             },
-            60_000,
+            5 * PATIENCE,
         );
         await until(
             'nothing is queued or pending',

@@ -73,6 +73,7 @@ test('kills lose and repeat no count of what the store has ended', async (t) => 
             const answer = await call(RUN, { query }).catch(() => null);
             if (answer?.status === 202) ids.push(answer.json().run_id);
         });
+        if (kill === 4) await until('one is accepted', () => ids.length > 0);
         await sleep(100 + kill * 120);
         await sidecar.kill();
         await Promise.all(calls);

@@ -134,12 +134,15 @@ test(`${KILLS} kills at random moments: no follower had what is not there afterw
     for (let kill = 0; kill < KILLS; kill++) {
         const ids = [];
         for (let i = 0; i < 6; i++) ids.push(await all.begin());
+        const following = [];
         const readers = ids.flatMap((id) => [0, 1].map(async () => {
             const follower = await all.follow(id).catch(() => null); // a kill may be sooner than the answer
+            if (follower) following.push(follower);
             await follower?.rest().catch(() => {});
             assert.equal(follower?.status ?? 200, 200);
             if (follower && follower.text.length > (seen.get(id)?.length ?? -1)) seen.set(id, follower.text);
         }));
+        if (kill === 0) await until('there is something to be seen', () => following.some(({ text }) => text !== ''));
         await sleep(50 + random() * 700);
         await all.sidecar.kill();
         await Promise.all(readers);
