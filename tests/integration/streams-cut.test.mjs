@@ -218,7 +218,7 @@ for (const [name, store] of Object.entries(STORES)) {
                 const { at } = placeAfter(WHOLE, last);
                 const rest = eventsFrom(at);
                 const cut = new EventReader(last);
-                let left = 1 + Math.floor(random() * 800);
+                let left = 1 + Math.floor(random() * 240);
                 for (let piece; left > 0 && (piece = await follower.piece()) !== undefined; left -= piece.length)
                     cut.feed(piece.slice(0, left));
                 follower.close();

@@ -1,4 +1,5 @@
-// recording.mjs - an event stream that has in it whatever the grammar allows, 200 events long: a byte string.
+// recording.mjs - an event stream that has in it whatever the grammar allows, each kind of event with each line end: a byte string.
+// It is cut after each of its bytes, and what follows a cut is read to its end: what is longer than it needs to be costs by its square.
 
 const ENDS = ['\n', '\r\n', '\r'];
 
@@ -28,25 +29,26 @@ const KINDS = [
 
 /** What stands between two events: blocks that are none. */
 const BETWEEN = {
-    20: (e) => `id:${e}${e}`, // a client that reads this has no id any more
-    40: (e) => `: nothing but this${e}${e}`,
-    60: (e) => `id: alone${e}${e}`,
-    80: (e) => `${e}${e}${e}`,
-    100: (e) => `event: nothing${e}${e}`,
-    120: (e) => `retry: 5${e}${e}`,
-    140: (e) => `id: 77${e}${e}`,
-    160: (e) => `: a${e}: b${e}${e}`,
+    7: (e) => `id:${e}${e}`, // a client that reads this has no id any more
+    14: (e) => `: nothing but this${e}${e}`,
+    21: (e) => `id: alone${e}${e}`,
+    28: (e) => `${e}${e}${e}`,
+    35: (e) => `event: nothing${e}${e}`,
+    42: (e) => `retry: 5${e}${e}`,
+    49: (e) => `id: 41${e}${e}`, // an event's before it
+    56: (e) => `: a${e}: b${e}${e}`,
 };
+
+export const EVENTS = KINDS.length * ENDS.length;
 
 function recorded() {
     let text = '\xef\xbb\xbf';
-    for (let n = 1; n <= 200; n++) {
+    for (let n = 1; n <= EVENTS; n++) {
         const e = ENDS[n % ENDS.length];
         text += (BETWEEN[n]?.(e) ?? '') + KINDS[n % KINDS.length](e, n) + e;
     }
     return text;
 }
 
-export const EVENTS = 200;
 /** Its last event is unfinished: no client sees it. */
 export const RECORDING = `${recorded()}event: cut off\ndata: never seen`;
