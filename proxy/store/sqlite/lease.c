@@ -1,6 +1,6 @@
 /* lease.c - what is done with a delivery that is leased: its attempts and their outcomes. The store's
- * thread, inside a transaction. An attempt's row is written before it is sent and closed with its
- * outcome, so that a crash in between is seen: never more than max_attempts are sent in a round. */
+ * thread, inside a transaction. An attempt is counted on its delivery's row before it is sent, and has a row of
+ * its own with its outcome, so that a crash in between is seen: never more than max_attempts are sent in a round. */
 #include "store/sqlite/lease.h"
 
 #include "base/crash_point.h"
@@ -45,26 +45,14 @@ static enum hl_err read_delivery(
     return err;
 }
 
-static enum hl_err add_attempt(
-    struct hl_database *db, const struct hl_id *id, uint32_t round, uint32_t n, int64_t now_ms)
-{
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_ADD);
-    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
-    hl_sql_bind_int(args, HL_SQL_P_ROUND, round);
-    hl_sql_bind_int(args, HL_SQL_P_N, n);
-    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
-    return hl_database_run(db, HL_SQL_ATTEMPT_ADD);
-}
-
 static enum hl_err take_lease(
     struct hl_database *db, uint64_t lane, const struct hl_leased *l, int64_t now_ms)
 {
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_LEASE);
     hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &l->delivery_id);
     hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, l->max_attempts);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_LEASE);
-    if (!err)
-        err = add_attempt(db, &l->delivery_id, l->round, l->n, now_ms);
     return err ? err : hl_lanes_lease(&db->base.backlog->lanes, lane);
 }
 
@@ -130,20 +118,20 @@ enum hl_err hl_lease_take(
         hl_leased_free(*out);
         *out = NULL;
     }
-    if (err == HL_ERR_INVALID) /* there is such an attempt already */
-        err = bury_waiting(db, lane, &id, now_ms);
     HL_CRASH_POINT(LEASE_APPLIED);
     return hl_database_end(db, err);
 }
 
 /* --- attempts and outcomes ------------------------------------------------------------------ */
 
-static enum hl_err set_n(struct hl_database *db, const struct hl_id *id, uint32_t n)
+static enum hl_err begin_attempt(
+    struct hl_database *db, const struct hl_id *id, uint32_t n, int64_t now_ms)
 {
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_SET_N);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ATTEMPT);
     hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, id);
     hl_sql_bind_int(args, HL_SQL_P_N, n);
-    return hl_database_run(db, HL_SQL_DELIVERY_SET_N);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
+    return hl_database_run(db, HL_SQL_DELIVERY_ATTEMPT);
 }
 
 /* As it was leased, once more. NOMEM: nothing was changed. */
@@ -179,9 +167,7 @@ enum hl_err hl_lease_attempt(struct hl_driver *d, struct hl_attempt *a, int64_t 
     if (err == HL_ERR_NOMEM)
         return err;
     if (!err && !a->is_again)
-        err = set_n(db, &a->delivery_id, a->n);
-    if (!err && !a->is_again)
-        err = add_attempt(db, &a->delivery_id, a->round, a->n, now_ms);
+        err = begin_attempt(db, &a->delivery_id, a->n, now_ms);
     HL_CRASH_POINT(ATTEMPT_APPLIED);
     return hl_database_end(db, err);
 }
@@ -209,14 +195,9 @@ static enum hl_err close_attempt(
 /* An attempt that was never begun does not count (store.h). */
 static enum hl_err drop_attempt(struct hl_database *db, const struct hl_attempt_outcome *o)
 {
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_DROP);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_UNCOUNT);
     hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &o->delivery_id);
-    hl_sql_bind_int(args, HL_SQL_P_ROUND, o->round);
-    hl_sql_bind_int(args, HL_SQL_P_N, o->n);
-    enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_DROP);
-    if (!err && sqlite3_changes(db->db) > 0)
-        err = set_n(db, &o->delivery_id, o->n - 1);
-    return err;
+    return hl_database_run(db, HL_SQL_DELIVERY_UNCOUNT);
 }
 
 /* One that waited for its retry waits on until that is due. */

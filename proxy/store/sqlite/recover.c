@@ -171,8 +171,6 @@ static enum hl_err release_delivery(struct hl_database *db, const struct orphan 
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_ATTEMPT_LOSE);
     hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &orphan->id);
-    hl_sql_bind_int(args, HL_SQL_P_ROUND, orphan->round);
-    hl_sql_bind_int(args, HL_SQL_P_N, orphan->n);
     hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
     enum hl_err err = hl_database_run(db, HL_SQL_ATTEMPT_LOSE);
     if (err)

@@ -179,6 +179,20 @@ static const char *const versions[] = {
 
     /* Values may be sealed in another way (secret.h), which a version before would take for damage. */
     "SELECT 1;",
+
+    /* An attempt has a row when it has ended; until then its delivery says when it began. */
+    "ALTER TABLE delivery ADD COLUMN attempt_ms INTEGER;"
+    "UPDATE delivery SET attempt_ms = (SELECT started_ms FROM attempt"
+    " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"
+    " AND attempt.n = delivery.n) WHERE state = 0 AND is_leased = 1;"
+    "DELETE FROM attempt WHERE verdict IS NULL;"
+    "CREATE VIEW every_attempt AS"
+    " SELECT delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, report"
+    " FROM attempt"
+    " UNION ALL SELECT delivery_id, round, n, attempt_ms, NULL, NULL, NULL, NULL, NULL"
+    " FROM delivery WHERE is_leased = 1 AND NOT EXISTS (SELECT 1 FROM attempt"
+    " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"
+    " AND attempt.n = delivery.n);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

@@ -210,7 +210,8 @@ static struct hl_leased *lease(void)
 {
     give_lease_credit(&f, 1);
     struct hl_leased *l = party_wait(&f.sender, HL_STORE_LEASED);
-    promise("SELECT count(*) FROM attempt WHERE delivery_id = x'%s' AND round = %u AND n = %u",
+    promise(
+        "SELECT count(*) FROM every_attempt WHERE delivery_id = x'%s' AND round = %u AND n = %u",
         id_text(&l->delivery_id), l->round, l->n);
     return l;
 }
@@ -313,7 +314,7 @@ static const struct {
      " EXISTS (SELECT 1 FROM delivery WHERE delivery.run_id = run.run_id)",
         "I6: deliveries are there iff the finish is"},
     {"SELECT count(*) FROM delivery WHERE is_leased OR n > max_attempts", "I9: leases have ended"},
-    {"SELECT count(*) FROM attempt WHERE verdict IS NULL", "I10: attempts have an outcome"},
+    {"SELECT count(*) FROM every_attempt WHERE verdict IS NULL", "I10: attempts have an outcome"},
     {"SELECT count(*) FROM delivery WHERE n <> (SELECT count(*) FROM attempt WHERE"
      " attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round)",
         "each attempt is on record"},

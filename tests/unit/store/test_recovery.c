@@ -216,10 +216,10 @@ RECOVERY_TEST(i9_i10_lost_attempt_counts_and_ends_as_unknown)
     struct hl_leased *l = lease_one(&f, URL);
     for (uint32_t n = 1; n <= 3; n++) {
         cr_assert_eq(l->n, n);
-        cr_assert_eq(fixture_count(&f, "attempt WHERE verdict IS NULL"), 1);
+        cr_assert_eq(fixture_count(&f, "every_attempt WHERE verdict IS NULL"), 1);
         begin_again();
         cr_assert_eq(fixture_count(&f, "attempt WHERE verdict = 4"), n);
-        cr_assert_eq(fixture_count(&f, "attempt WHERE verdict IS NULL"), 0);
+        cr_assert_eq(fixture_count(&f, "every_attempt WHERE verdict IS NULL"), 0);
         if (n == 3)
             break;
         hl_leased_free(l);

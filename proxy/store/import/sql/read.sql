@@ -54,5 +54,5 @@ JOIN result ON result.number = run.number
 WHERE delivery.delivery_id > :after AND length(delivery.delivery_id) = 16 ORDER BY delivery.delivery_id;
 
 -- name: ATTEMPTS
-SELECT round, n, started_ms, ended_ms, verdict, http_status, error, report FROM attempt
+SELECT round, n, started_ms, ended_ms, verdict, http_status, error, report FROM every_attempt
 WHERE delivery_id = :delivery_id ORDER BY round, n;

@@ -143,11 +143,11 @@ ORDER BY round DESC, n DESC LIMIT 1;
 -- name: ATTEMPTS
 SELECT round, n, started_ms, ended_ms, coalesce(verdict, {attempt_verdict.running}), http_status, error,
     CASE :with_reports WHEN 1 THEN report END
-FROM attempt WHERE delivery_id = :delivery_id
+FROM every_attempt WHERE delivery_id = :delivery_id
 ORDER BY round DESC, n DESC LIMIT :max;
 
 -- name: ATTEMPT_COUNT
-SELECT count(*) FROM attempt WHERE delivery_id = :delivery_id;
+SELECT count(*) FROM every_attempt WHERE delivery_id = :delivery_id;
 
 -- destinations --------------------------------------------------------------------------------------------------------
 
@@ -176,7 +176,7 @@ CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id 
 WHERE app.project = :project AND delivery.state IN ({delivery_state.pending}, {delivery_state.dead});
 
 -- name: LANE_ATTEMPTS
--- Of its newest :max deliveries.
+-- That have ended, of its newest :max deliveries.
 WITH states(state) AS (VALUES ({delivery_state.pending}), ({delivery_state.ok}), ({delivery_state.dead})),
 newest(id) AS (
     SELECT delivery_id FROM app CROSS JOIN states
@@ -185,7 +185,7 @@ newest(id) AS (
         WHERE app_id = app.app_id AND lane = :lane AND state = states.state
         ORDER BY delivery_id DESC LIMIT :max)
     WHERE app.project = :project ORDER BY delivery_id DESC LIMIT :max)
-SELECT started_ms, ended_ms, coalesce(verdict, {attempt_verdict.running}), http_status, error
+SELECT started_ms, ended_ms, verdict, http_status, error
 FROM newest CROSS JOIN attempt ON attempt.delivery_id = newest.id;
 
 -- figures -------------------------------------------------------------------------------------------------------------

@@ -19,9 +19,11 @@ SELECT webhook.lane, count(*) FROM ticket JOIN webhook ON webhook.run_id = ticke
 state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NOT NULL;
 
 -- part: leased(from)
--- What a delivery is sent from, and whether all of it is there.
+-- What a delivery is sent from, and whether all of it is there and its next attempt is not.
 SELECT delivery.delivery_id, delivery.run_id,
-    app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL,
+    app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.delivery_id = delivery.delivery_id
+            AND attempt.round = delivery.round AND attempt.n = delivery.n + 1),
     delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
     webhook.url, webhook.secret, webhook.traceparent, result.state, {result}
 FROM {from}
@@ -51,10 +53,19 @@ WHERE delivery.state = {delivery_state.pending} AND delivery.is_leased = 0 AND d
 ORDER BY delivery.delivery_id LIMIT 1;
 
 -- name: DELIVERY_LEASE
-UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = :max_attempts WHERE delivery_id = :delivery_id;
+-- Its first attempt begins.
+UPDATE delivery SET is_leased = 1, n = n + 1, max_attempts = :max_attempts, attempt_ms = :now_ms
+WHERE delivery_id = :delivery_id;
 
--- name: DELIVERY_SET_N
-UPDATE delivery SET n = :n, due_ms = NULL WHERE delivery_id = :delivery_id;
+-- name: DELIVERY_ATTEMPT
+-- A further one begins.
+UPDATE delivery SET n = :n, due_ms = NULL, attempt_ms = :now_ms WHERE delivery_id = :delivery_id;
+
+-- name: DELIVERY_UNCOUNT
+-- The one that had begun, if it has not ended.
+UPDATE delivery SET n = n - 1, due_ms = NULL
+WHERE delivery_id = :delivery_id AND NOT EXISTS (SELECT 1 FROM attempt
+    WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round AND attempt.n = delivery.n);
 
 -- name: DELIVERY_UNLEASE
 UPDATE delivery SET is_leased = 0 WHERE delivery_id = :delivery_id;
@@ -130,20 +141,17 @@ SELECT min(coalesce(done_ms, created_ms)) FROM delivery WHERE state = {delivery_
 
 -- attempts ------------------------------------------------------------------------------------------------------------
 
--- name: ATTEMPT_ADD
-INSERT INTO attempt (delivery_id, round, n, started_ms) VALUES (:delivery_id, :round, :n, :now_ms);
-
 -- name: ATTEMPT_END
-UPDATE attempt SET started_ms = :started_ms, ended_ms = :ended_ms, verdict = :verdict, http_status = :http_status,
-    error = :error, report = :report
-WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
+-- It has a row from then on: before, its delivery says that it is under way (the view every_attempt).
+INSERT INTO attempt (delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, report)
+VALUES (:delivery_id, :round, :n, :started_ms, :ended_ms, :verdict, :http_status, :error, :report)
+ON CONFLICT DO NOTHING;
 
 -- name: ATTEMPT_LOSE
-UPDATE attempt SET ended_ms = :now_ms, verdict = {attempt_verdict.unknown}
-WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
-
--- name: ATTEMPT_DROP
-DELETE FROM attempt WHERE delivery_id = :delivery_id AND round = :round AND n = :n AND verdict IS NULL;
+INSERT INTO attempt (delivery_id, round, n, started_ms, ended_ms, verdict)
+SELECT delivery_id, round, n, coalesce(attempt_ms, :now_ms), :now_ms, {attempt_verdict.unknown}
+FROM delivery WHERE delivery_id = :delivery_id
+ON CONFLICT DO NOTHING;
 
 -- name: ATTEMPT_DROP_NAMELESS
 DELETE FROM attempt WHERE typeof(delivery_id) <> 'blob' OR length(delivery_id) <> 16;
