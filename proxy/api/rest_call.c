@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/json.h"
+#include "app/exchange.h"
 #include "auth/auth.h"
 #include "run/recent_run.h"
 #include "run/service.h"
@@ -295,6 +296,8 @@ static void release(struct hl_rest_call *call)
 {
     hl_list_remove(&call->node);
     hl_rest_wait_leave(&call->wait);
+    hl_exchange_drop(call->listing);
+    call->listing = NULL;
     hl_slot_remove(&call->all->slots, call->name);
     hl_rest_drop_answers(call);
     free(call->named);

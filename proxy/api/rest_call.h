@@ -11,6 +11,7 @@
 #include "worker/inquiry.h"
 
 struct hl_auth;
+struct hl_exchange;
 struct hl_get_run;
 struct hl_mailbox;
 struct hl_msg;
@@ -79,6 +80,8 @@ struct hl_rest_call {
     hl_rest_handler *as_owner;     /* rest_handler.h */
     hl_rest_handler *with_request; /* rest_handler.h */
     bool is_counted;               /* of its account's rate, for a run that it makes */
+    struct hl_exchange *listing;   /* rest_function.c; NULL: the app is not being asked */
+    unsigned listing_address;      /* of the app's addresses, the next */
 };
 
 void hl_rest_calls_init(

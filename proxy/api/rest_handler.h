@@ -78,6 +78,10 @@ hl_rest_handler hl_rest_show_result;
 
 hl_rest_handler hl_rest_show_log;
 
+/* ---- the functions of an app that is a function host ---- */
+
+hl_rest_handler hl_rest_list_functions;
+
 /* ---- the processes that share the store; a store that one process owns has none ---- */
 
 hl_rest_handler hl_rest_list_replicas;

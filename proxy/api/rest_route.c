@@ -27,6 +27,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_PATCH, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_limit_account, false},
     {HL_METHOD_DELETE, "/v2/projects/{p}/service-accounts/{i}", HL_REST_ADMIN, 0, hl_rest_revoke_account, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/functions", HL_REST_READ, 0, hl_rest_list_functions, false},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs", HL_REST_READ, RUNS, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},

@@ -470,6 +470,10 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     WITH(FUNCTIONS_METHOD, 405, "Allow: GET, HEAD", "The app's functions are listed with GET."),
     LATER(FUNCTIONS_NOT_READY, 503, CALLS,
         "The app is not ready: its functions are listed once it is."),
+    ROW(FUNCTIONS_NONE, 404,
+        "The app lists no functions: GET /_hookline/functions, which the function hosts "
+        "(hookline_runtime, hookline-function) answer, gave no list."),
+    ROW(FUNCTIONS_UNREACHABLE, 502, "The app could not be asked: there was no connection to it."),
     WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files are read-only."),
     ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),
     ROW(FIGURES_AFTER, 400, "The parameter after must be the number of a sample, such as 17."),

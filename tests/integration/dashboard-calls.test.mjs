@@ -115,6 +115,8 @@ test('a long answer comes whole to one who reads slowly', async (t) => {
     assert.equal(answer.body.length, size);
 });
 
+const FUNCTIONS = '/v2/projects/p/apps/a/functions';
+
 const functionsOf = async (t, url, more = {}) => {
     const sidecar = await startSidecar(t, { env: { ...env, HOOKLINE_APP_URL: url, ...more }, wait: 'readyz' });
     const authorization = `Bearer ${await makeToken(sidecar, { role: 'invoke' })}`;
@@ -123,7 +125,15 @@ const functionsOf = async (t, url, more = {}) => {
     assert.equal((await ask('/v2/functions', { headers: { authorization } })).status, 405);
     const onRuns = caller(t, sidecar);
     assert.notEqual((await onRuns('/_hookline/functions', { method: 'GET', headers: { authorization } })).status, 200);
-    return (await ask('/v2/functions', { method: 'GET', headers: { authorization } })).json();
+    const list = (await ask('/v2/functions', { method: 'GET', headers: { authorization } })).json();
+    for (const asks of [ask, onRuns]) {
+        const same = await asks(FUNCTIONS, { method: 'GET', headers: { authorization } });
+        assert.equal(same.status, 200, same.text);
+        assert.deepEqual(same.json(), list, 'callers get the same list');
+        assert.equal((await asks(FUNCTIONS, { method: 'GET' })).status, 401);
+        assert.equal((await asks(FUNCTIONS, { headers: { authorization } })).status, 405);
+    }
+    return list;
 };
 
 test('a host for Python tells what its functions take', async (t) => {
@@ -193,12 +203,26 @@ HL_FN_MODULE(functions, NULL, NULL);
 });
 
 test('of an app that is no function host nothing is told, and one that is not ready is not asked', async (t) => {
-    const { pass, headers } = await scene(t, { app: (exchange) => exchange.send(404, {}, 'no such thing') });
+    let said = [404, {}, 'no such thing'];
+    const { pass, headers } = await scene(t, { app: (exchange) => exchange.send(...said) });
     assert.deepEqual((await pass('/v2/functions', { method: 'GET', headers })).json(), { functions: null });
+    const answers = [
+        [404, {}, 'no such thing'],
+        [200, { 'Content-Type': 'text/html' }, '<p>'],
+        [200, { 'Content-Type': 'application/json' }, '{"functions": {}}'],
+        [200, { 'Content-Type': 'application/json' }, '{"functions": ['],
+    ];
+    for (const answer of answers) {
+        said = answer;
+        const none = await pass(FUNCTIONS, { method: 'GET', headers });
+        assert.equal(none.status, 404);
+        assert.match(none.json().detail, /^The app lists no functions: GET \/_hookline\/functions/);
+    }
     const { sidecar: other } = await stage(t, { app: null, env });
     const authorization = `Bearer ${await makeToken(other)}`;
     const ask = caller(t, { url: other.adminUrl });
     const answer = await ask('/v2/functions', { method: 'GET', headers: { authorization } });
     assert.equal(answer.status, 503);
     assert.ok(Number(answer.headers['retry-after']) > 0);
+    assert.equal((await ask(FUNCTIONS, { method: 'GET', headers: { authorization } })).status, 503);
 });

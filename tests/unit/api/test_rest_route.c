@@ -59,7 +59,8 @@ Test(rest_route, each_route_answers_its_method_and_refuses_another)
         fill(path, r->path, "0193f0b0-0000-7000-8000-000000000000");
         int status = ask(methods[r->method], path, "");
         bool is_known = status == 200 || status == 400 || status == 404 || status == 409;
-        cr_expect(is_known, "%s: %d", path, status);
+        bool has_no_app = status == 503 && strstr(path, "/functions");
+        cr_expect(is_known || has_no_app, "%s: %d", path, status);
         cr_expect_eq(ask("PUT", path, ""), 405, "%s", path);
         cr_expect_eq(ask(methods[r->method], path, "?nonsense=1"), 400, "%s", path);
         strcat(path, "/");
