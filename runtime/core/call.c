@@ -12,6 +12,7 @@
 #include "core/desk.h"
 #include "core/server.h"
 #include "core/triage.h"
+#include "core/upload.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/url.h"
@@ -81,6 +82,7 @@ struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl
     call->entry.is_async = desk->directory.callees[callee].is_async;
     hl_buf_init(&call->body, desk->settings.max_body);
     hl_buf_init(&call->values, desk->settings.max_body);
+    call->upload = HL_UPLOAD_NONE;
     call->desk = desk;
     call->callee = callee;
     call->minor = head->minor;
@@ -98,6 +100,7 @@ void hl_call_free(struct hl_call *call)
     pthread_cond_destroy(&call->changed);
     pthread_mutex_destroy(&call->lock);
     hl_buf_fini(&call->body);
+    hl_upload_close(call);
     hl_buf_fini(&call->values);
     free(call->last);
     free(call->progress);
@@ -149,6 +152,11 @@ struct hl_str hl_call_find_field(const struct hl_call *call, struct hl_str name)
 struct hl_str hl_call_body(const struct hl_call *call)
 {
     return call->body.p ? hl_buf_str(&call->body) : HL_STR("");
+}
+
+int hl_call_upload(const struct hl_call *call)
+{
+    return call->upload;
 }
 
 const struct hl_id *hl_call_run_id(const struct hl_call *call)

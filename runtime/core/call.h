@@ -57,6 +57,10 @@ struct hl_str hl_call_find_field(const struct hl_call *call, struct hl_str name)
 /* The whole body. Followed by a NUL that is not counted. */
 struct hl_str hl_call_body(const struct hl_call *call);
 
+/* The body of a form (multipart/form-data), of a callee that takes forms: a file, and hl_call_body is empty. -1: it is
+ * none. The call's. */
+int hl_call_upload(const struct hl_call *call);
+
 /* X-Request-Id; a new one when the request had none that is a UUID. */
 const struct hl_id *hl_call_run_id(const struct hl_call *call);
 /* X-Run-Attempt, from 1; 1 without it. */

@@ -43,6 +43,8 @@ struct hl_call {
     size_t callee;
     struct hl_str method, path, query;
     struct hl_buf body;
+    int upload;        /* the body of a form, in place of `body`; HL_UPLOAD_NONE */
+    uint64_t upload_n; /* bytes in there */
     struct hl_id run_id;
     uint32_t attempt;
     int64_t deadline_ms;

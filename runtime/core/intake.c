@@ -14,6 +14,7 @@
 #include "core/connection.h"
 #include "core/desk.h"
 #include "core/output.h"
+#include "core/upload.h"
 #include "http/problem.h"
 
 #define MAX_HEAD    (128 * 1024) /* twice the proxy's: what it adds must fit */
@@ -96,11 +97,12 @@ static void read_id(struct hl_connection *c, const struct hl_head *head)
 static void judge_size(struct hl_connection *c, struct hl_triage *own)
 {
     const struct hl_home *home = c->home;
+    const struct hl_settings *settings = &home->desk->settings;
     if (!hl_triage_is_call(own))
         return;
-    if (c->messages.left > home->desk->settings.max_body)
+    if (c->messages.left > (own->is_form ? settings->max_upload : settings->max_body))
         hl_refuse(&own->refusal, HL_REFUSAL_FUNCTION_BODY_TOO_LARGE);
-    else if (home->held + c->messages.left > home->max_held)
+    else if (!own->is_form && home->held + c->messages.left > home->max_held)
         hl_refuse(&own->refusal, HL_REFUSAL_FUNCTION_QUEUE_FULL);
 }
 
@@ -109,11 +111,16 @@ static void begin_call(struct hl_connection *c, const struct hl_head *head, stru
     struct hl_home *home = c->home;
     struct hl_call *call =
         hl_call_new(home->desk, c->own.callee, head, &c->own.target, bytes.p, bytes.n);
-    bool has_room =
-        call && (c->messages.left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->messages.left));
+    bool has_room = call && (c->own.is_form || c->messages.left > HL_READ_SIZE ||
+                                !hl_buf_reserve(&call->body, c->messages.left));
     if (!has_room) {
         hl_call_free(call);
         refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_MEMORY));
+        return;
+    }
+    if (c->own.is_form && hl_upload_open(call) != HL_OK) {
+        hl_call_free(call);
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_UPLOAD));
         return;
     }
     call->run_id = c->run_id;
@@ -175,11 +182,22 @@ static size_t take_head(struct hl_connection *c, const char *p, size_t n)
 /* ---- bodies ---- */
 
 /* False: it was refused. */
+static bool keep_form(struct hl_connection *c, struct hl_str bytes)
+{
+    enum hl_err err = hl_upload_append(c->call, bytes);
+    if (err)
+        refuse(c, hl_refusal_make(err == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_BODY_TOO_LARGE
+                                                          : HL_REFUSAL_FUNCTION_UPLOAD));
+    return !err;
+}
+
 static bool keep(struct hl_connection *c, struct hl_str bytes)
 {
     struct hl_home *home = c->home;
     if (!c->call)
         return true;
+    if (c->own.is_form)
+        return keep_form(c, bytes);
     if (home->held + bytes.n > home->max_held) {
         refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_QUEUE_FULL));
         return false;

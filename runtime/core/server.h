@@ -45,6 +45,8 @@ struct hl_callee {
     /* Its calls are taken by hl_call_take_async and no other way: for a host whose own event loop
      * runs them. */
     bool is_async;
+    /* It takes a form as well as JSON (hl_call_upload). */
+    bool takes_forms;
     /* What it takes: the JSON Schema of a body, as JSON text. NULL: the host does not know. */
     const char *input;
 };

@@ -112,6 +112,18 @@ static enum hl_err read_max_body(struct hl_settings *s, char *why)
     return HL_OK;
 }
 
+/* hookline's own limit for a body, where the host is told of it: what it lets through has room here. One that hookline
+ * itself would not start with is none. */
+static void read_max_upload(struct hl_settings *s)
+{
+    struct source from = find(NULL, NULL, "HOOKLINE_MAX_REQUEST_BODY");
+    uint64_t n;
+    s->max_upload = s->max_body;
+    if (from.value && hl_value_parse_size(hl_str_from(from.value), &n) && n > s->max_upload &&
+        n <= MOST_MAX_BODY)
+        s->max_upload = n;
+}
+
 static enum hl_err read_setup_timeout(struct hl_settings *s, char *why)
 {
     struct source from = find(NULL, NULL, "HOOKLINE_FUNCTION_SETUP_TIMEOUT");
@@ -160,6 +172,8 @@ enum hl_err hl_settings_read(struct hl_settings *settings,
         err = read_envelope(settings, why);
     if (!err)
         err = read_max_body(settings, why);
+    if (!err)
+        read_max_upload(settings);
     if (!err)
         err = read_setup_timeout(settings, why);
     if (!err)

@@ -7,6 +7,7 @@
  *                       HOOKLINE_FUNCTION_CONCURRENCY  1: calls at once
  *                       HOOKLINE_FUNCTION_ENVELOPE     off
  *                       HOOKLINE_FUNCTION_MAX_BODY     64MiB: a request's body
+ *                       HOOKLINE_MAX_REQUEST_BODY      the same, or what that is: a form's body
  *                       HOOKLINE_LOG_LEVEL             info: debug, info, warn, error
  *                       HOOKLINE_LOG_FORMAT            auto: json, text; auto is text on a terminal
  *
@@ -33,6 +34,7 @@ struct hl_settings {
     uint32_t concurrency;
     bool has_envelope; /* results are wrapped as {"run_id","run_time_ms","result"} */
     uint64_t max_body;
+    uint64_t max_upload;       /* of a form */
     uint64_t setup_timeout_ms; /* 0: none */
     enum hl_log_level log_level;
     enum hl_log_format log_format;

@@ -43,7 +43,7 @@ static void refuse_text(struct hl_call *call, struct hl_str text)
 static bool is_body_good(struct hl_call *call)
 {
     struct hl_str body = hl_call_body(call);
-    if (call->desk->directory.callees[call->callee].is_raw || body.n == 0)
+    if (call->desk->directory.callees[call->callee].is_raw || body.n == 0) /* a form's is empty */
         return true;
     if (!is_json(body)) {
         refuse_text(call, body);

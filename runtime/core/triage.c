@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/desk.h"
 #include "core/server.h"
+#include "core/upload.h"
 #include "http/body_check.h"
 #include "http/field.h"
 #include "http/field_value.h"
@@ -92,11 +93,13 @@ struct hl_triage hl_triage_request(const struct hl_desk *desk, const struct hl_h
     size_t callee = hl_directory_find(&desk->directory, target.path);
     if (callee == HL_DIRECTORY_NONE)
         return refuse_unknown(desk);
-    if (!desk->directory.callees[callee].is_raw) {
+    const struct hl_callee *who = &desk->directory.callees[callee];
+    bool is_form = !who->is_raw && who->takes_forms && hl_upload_is_form(head);
+    if (!who->is_raw) {
         if (head->method_id != HL_METHOD_POST)
             return refuse(HL_REFUSAL_FUNCTION_METHOD);
-        if (!is_type_good(head))
+        if (!is_form && !is_type_good(head))
             return refuse(HL_REFUSAL_FUNCTION_TYPE);
     }
-    return (struct hl_triage){.callee = callee, .target = target};
+    return (struct hl_triage){.callee = callee, .target = target, .is_form = is_form};
 }

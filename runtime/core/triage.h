@@ -24,6 +24,7 @@ struct hl_triage {
     struct hl_str type, body;  /* of that */
     size_t callee;             /* else it is a call of this one */
     struct hl_target target;
+    bool is_form; /* its body is a form */
 };
 
 static inline bool hl_triage_is_call(const struct hl_triage *triage)

@@ -126,6 +126,14 @@ static PyObject *get_body(PyObject *object, void *closure)
     return PyBytes_FromStringAndSize(body.p, (Py_ssize_t)body.n);
 }
 
+/* The descriptor of a form's body, which is the call's; -1: it is none. */
+static PyObject *get_upload(PyObject *object, void *closure)
+{
+    (void)closure;
+    struct hl_call *call = live_call(object);
+    return call ? PyLong_FromLong(hl_call_upload(call)) : NULL;
+}
+
 static PyObject *field_at(const struct hl_call *call, size_t i)
 {
     struct hl_str name, value;
@@ -337,6 +345,7 @@ static PyGetSetDef members[] = {
     {"query", get_query, NULL, NULL, NULL},
     {"text", get_text, NULL, NULL, NULL},
     {"body", get_body, NULL, NULL, NULL},
+    {"upload", get_upload, NULL, NULL, NULL},
     {"run_id", get_run_id, NULL, NULL, NULL},
     {"attempt", get_attempt, NULL, NULL, NULL},
     {"wants_events", get_wants_events, NULL, NULL, NULL},

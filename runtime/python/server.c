@@ -95,6 +95,7 @@ static int read_callee(PyObject *item, struct hl_callee *callee)
     callee->input = input ? strdup(input) : NULL;
     callee->is_raw = is_raw;
     callee->is_async = is_async;
+    callee->takes_forms = !is_raw;
     if (callee->name && (callee->input || !input))
         return 0;
     free_callee(callee);

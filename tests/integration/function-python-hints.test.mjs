@@ -1,5 +1,6 @@
 // What type hints ask for and results become: dataclasses, dates, decimals, models of pydantic, bounds, and their schema.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { test } from './lib/case.mjs';
@@ -240,4 +241,55 @@ test('a value is what its hint says; what is wrong is named, each with its path 
     for (const [name, x] of BAD)
         if (!unsaid(name, x))
             assert.ok(!validators.get(name)({ x }), `${name} takes ${JSON.stringify(x)}`);
+});
+
+test('a form’s fields and files are parameters, as long as hookline lets bodies be; nothing is left of them', async (t) => {
+    const env = { HOOKLINE_FUNCTION_MAX_BODY: '1MiB', HOOKLINE_MAX_REQUEST_BODY: '16MiB' };
+    const app = await startPython(
+        t,
+        `
+import os, hashlib
+from hookline_runtime import File
+
+def run(image: File, n: int, note: str = ""):
+    digest = hashlib.sha256()
+    while piece := image.read(1 << 16):
+        digest.update(piece)
+    return [image.name, image.type, image.size, digest.hexdigest(), n, note, os.path.getsize(image.path), image.path]
+
+async def words(text: bytes):
+    for word in text.decode().split():
+        yield word
+
+def exists(path: str): return os.path.exists(path)
+`,
+        { env },
+    );
+    const send = (name, form, options) => fetch(`${app.url}/${name}`, { method: 'POST', body: form, ...options });
+    const form = (members) => {
+        const body = new FormData();
+        for (const [name, value] of Object.entries(members)) body.append(name, ...[value].flat());
+        return body;
+    };
+    const bytes = Buffer.alloc(5 << 20, 'hookline\r\n--');
+    const image = [new Blob([bytes], { type: 'image/png' }), 'a/picture.png'];
+    const answer = await send('run', form({ image, n: '3', note: 'ä' }));
+    const [name, type, size, digest, n, note, copied, path] = await answer.json();
+    const sum = createHash('sha256').update(bytes).digest('hex');
+    assert.deepEqual([name, type, size, digest], ['picture.png', 'image/png', bytes.length, sum]);
+    assert.deepEqual([n, note, copied], [3, 'ä', bytes.length]);
+    assert.equal((await app.call('exists', { path })).json(), false, 'gone after the call');
+
+    const words = form({ text: new Blob(['one two']) });
+    assert.deepEqual(await (await send('words', words)).json(), ['one', 'two']);
+    const wrong = await send('run', form({ image: 'x', n: 'many', other: '1' }));
+    assert.equal(wrong.status, 422);
+    assert.match((await wrong.json()).detail, /'image' must be a file of a form .*; 'n' must be an integer.*; 'other' is not/);
+    const headers = { 'Content-Type': 'multipart/form-data; boundary=b' };
+    const broken = await send('run', '--b\r\n', { headers });
+    assert.equal(broken.status, 400);
+    assert.match((await broken.json()).detail, /^The request's form cannot be read: /);
+    const long = form({ image: [new Blob([Buffer.alloc(17 << 20)]), 'long'], n: '1' });
+    assert.equal(await send('run', long).then(({ status }) => status, () => 413), 413);
+    assert.equal((await app.call('run', { n: 1, note: 'x'.repeat(2 << 20) })).status, 413, 'JSON is held in memory');
 });

@@ -9,6 +9,7 @@ from ._server import version
 from .context import Context, context
 from .progress import progress
 from .request import Headers, Request, Response
+from .upload import File
 
 __version__ = version
-__all__ = ["Context", "Headers", "Request", "Response", "__version__", "context", "progress"]
+__all__ = ["Context", "File", "Headers", "Request", "Response", "__version__", "context", "progress"]

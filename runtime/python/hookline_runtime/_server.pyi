@@ -18,6 +18,7 @@ class Call:
     query: str
     text: str
     body: bytes
+    upload: int
     run_id: str
     attempt: int
     wants_events: bool

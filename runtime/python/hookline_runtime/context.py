@@ -12,10 +12,11 @@ _current: contextvars.ContextVar[Context] = contextvars.ContextVar("hookline_run
 class Context:
     """One call, as context() tells of it. It stays readable after the call, `headers` if they were read before."""
 
-    __slots__ = ("_call", "_headers", "_run_id", "_unfinished_lines")
+    __slots__ = ("_call", "_form", "_headers", "_run_id", "_unfinished_lines")
 
     def __init__(self, call: Any) -> None:
         self._call = call
+        self._form: Any = None  # upload.Form, where the request was one
         self._headers: Optional[Headers] = None
         self._run_id: Optional[str] = None
         self._unfinished_lines: Optional[Dict[str, bytes]] = None  # what was printed without a newline, by stream

@@ -16,6 +16,7 @@ from .hint import Definitions, Hints, Unheld
 from .mismatch import MOST_FAULTS, Mismatch, cut, said, text_of
 from .record import Member, object_schema, suggestion
 from .request import Request
+from .upload import readings
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
 LONGEST_ABOUT = 1000
@@ -150,6 +151,21 @@ class Endpoint:
         if not self._positional:
             return self.function(**arguments)
         return self.function(*self._take_positional(arguments), **arguments)
+
+    def members_of_form(self, parts: Dict[str, List[Any]]) -> Dict[str, Any]:
+        """The members that the parts of a form stand for: of each what its hint takes, if any reading is that."""
+        return {name: self._read_part(self._converters.get(name, self._convert_other), values)
+                for name, values in parts.items()}
+
+    def _read_part(self, convert: Optional[Convert], values: List[Any]) -> Any:
+        options = readings(values)
+        for option in options if convert is not None else ():
+            try:
+                convert(option)  # type: ignore[misc]
+            except (Mismatch, RecursionError):
+                continue
+            return option
+        return options[0]
 
     def _call_raw(self, request: Request) -> Any:
         if self._request_parameter.kind is inspect.Parameter.KEYWORD_ONLY:  # type: ignore[union-attr]

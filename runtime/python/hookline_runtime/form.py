@@ -10,7 +10,8 @@ import binascii
 import threading
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from .mismatch import KINDS, MOST_FAULTS, Fault, Mismatch, below, cut, expected, said
+from .mismatch import FILE, KINDS, MOST_FAULTS, Fault, Mismatch, below, cut, expected, said
+from .upload import File
 
 Convert = Callable[[Any], Any]
 Schema = Dict[str, Any]
@@ -62,7 +63,16 @@ def _to_float(value: Any) -> Any:
         raise expected("a number that a float can hold", value) from None
 
 
+def _to_file(value: Any) -> Any:
+    if isinstance(value, File):
+        return value
+    raise expected(FILE, value)
+
+
 def _to_bytes(value: Any) -> Any:
+    if isinstance(value, File):
+        value.seek(0)
+        return value.read()
     if type(value) is str:
         try:
             return base64.b64decode(value, validate=True)
@@ -76,6 +86,7 @@ TEXT = _exactly(str, "string", rank=1)
 ARRAY = _exactly(list, "array", rank=1)
 OBJECT = _exactly(dict, "object", rank=1)
 BASE64 = Form(_to_bytes, "a string of base64", constant({"type": "string", "contentEncoding": "base64"}), rank=2)
+FILE_FORM = Form(_to_file, FILE, constant({"type": "string", "format": "binary"}))
 PLAIN = {
     type(None): NULL,
     bool: _exactly(bool, "boolean"),
@@ -83,6 +94,7 @@ PLAIN = {
     float: Form(_to_float, KINDS[float], constant({"type": "number"}), rank=1),
     str: TEXT,
     bytes: BASE64,
+    File: FILE_FORM,
     list: ARRAY,
     dict: OBJECT,
 }

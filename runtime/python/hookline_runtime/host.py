@@ -22,6 +22,7 @@ from .endpoint import BadArguments, Endpoint
 from .event_loop import EventLoop, Gone
 from .request import Request, Response
 from .scalar import Digits, read_integer
+from .upload import BadForm, Form
 
 # What most functions return; their subclasses and all else take the longer way.
 PLAIN = {dict, list, str, int, float, bool, type(None)}
@@ -71,7 +72,7 @@ class Host:
         """Answers one call, here and now."""
         endpoint = self._endpoints[call.callee]
         with _Answering(call, endpoint) as context:
-            members = request_of(call, context) if endpoint.is_raw else members_of(call, endpoint)
+            members = request_of(call, context) if endpoint.is_raw else members_of(call, endpoint, context)
             self._answer(call, endpoint.call(members))
 
     def _answer(self, call: Any, result: Any, status: int = 200) -> None:
@@ -114,7 +115,11 @@ class Host:
         with _Answering(call, endpoint) as context:
             if call.is_gone:
                 raise Gone
-            result = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint))
+            if call.upload >= 0:
+                members = await asyncio.to_thread(members_of, call, endpoint, context)  # a long form takes its time
+            else:
+                members = request_of(call, context) if endpoint.is_raw else members_of(call, endpoint, context)
+            result = endpoint.call(members)
             await self._answer_async(call, result)
 
     async def _answer_async(self, call: Any, result: Any, status: int = 200) -> None:
@@ -174,6 +179,8 @@ class _Answering:
             self._refuse(500, "The function raised an exception that cannot be shown.")
         finally:
             log.finish_lines(self._context)
+            if self._context._form is not None:
+                self._context._form.close()
             self._call.release()
         return True
 
@@ -183,6 +190,8 @@ class _Answering:
             return
         if isinstance(error, BadArguments):
             self._refuse(422, str(error))
+        elif isinstance(error, BadForm):
+            self._refuse(400, f"The request's form cannot be read: {error}.")
         elif isinstance(error, UnreadableJson):
             self._refuse(400, str(error))
         elif isinstance(error, NotJson):
@@ -198,7 +207,11 @@ class _Answering:
         self._call.fail(status, detail.encode("utf-8", "backslashreplace"))
 
 
-def members_of(call: Any, endpoint: Endpoint) -> Any:
+def members_of(call: Any, endpoint: Endpoint, context: Context) -> Any:
+    if call.upload >= 0:
+        form = Form(call.upload, context.headers["content-type"])
+        context._form = form
+        return endpoint.members_of_form(form.parts)
     text = call.text.lstrip(" \t\r\n")
     if not text:
         return {}

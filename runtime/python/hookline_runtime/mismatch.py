@@ -1,6 +1,7 @@
 """What is wrong with a value: the faults that become the text of a 422."""
 from __future__ import annotations
 
+import io
 import json
 from typing import Any, List, NamedTuple
 
@@ -15,6 +16,7 @@ class Bare(NamedTuple):
     value: Any
 
 
+FILE = "a file of a form (multipart/form-data)"
 KINDS = {
     type(None): "null",
     bool: "true or false",
@@ -81,6 +83,8 @@ def kind_of(value: Any) -> str:
         return "a number with a fraction"
     if type(value) is bool:
         return "true" if value else "false"
+    if isinstance(value, io.RawIOBase):
+        return "a file"
     return KINDS.get(type(value)) or ("an integer" if isinstance(value, int) else type(value).__name__)
 
 

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import contextvars
 import dataclasses
+import io
 import json
+import mimetypes
 import os
+import shutil
 import sys
+import tempfile
 import types
 import uuid
-from typing import Any, Iterator, List, Optional, Tuple, Type
+from typing import IO, Any, Dict, Iterator, List, Optional, Tuple, Type
 
 from . import loader
 from .answer import to_json
@@ -30,6 +34,8 @@ from .request import Request
 __all__ = ["BadArguments", "CannotStart", "Client", "Result", "client"]
 
 JSON = "application/json"
+BOUNDARY = uuid.uuid4().hex
+FORM = f"multipart/form-data; boundary={BOUNDARY}"
 PROBLEM = "application/problem+json"
 
 
@@ -79,7 +85,7 @@ class Client:
         return result.json if result.content_type == JSON else result.body
 
     def call(self, name: str, request: Optional[Request] = None, /, **members: Any) -> Result:
-        """The Result of the function of that name. `request`: for one whose only parameter is a Request."""
+        """The Result of the function of that name. A member that is an open file comes as a file of a form. `request`: for one whose only parameter is a Request."""
         call = _Call(self._number_of(name), members, request)
         contextvars.copy_context().run(self._host.serve, call)
         return call.result
@@ -94,7 +100,7 @@ class Client:
     def _begin(self, endpoint: Endpoint, call: _Call) -> Iterator[Any]:
         context = Context(call)
         enter(context)
-        value = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint))
+        value = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint, context))
         if hasattr(value, "__await__"):
             value = self._event_loop.run(value)
         if hasattr(value, "__anext__"):
@@ -143,12 +149,15 @@ class _Call:
     def __init__(self, callee: int, members: Any, request: Optional[Request]):
         self.callee = callee
         self.run_id = str(uuid.uuid4())
-        self.text = to_json(members).decode()
+        is_form = any(isinstance(value, io.IOBase) for value in members.values())
+        self._body = _form_of(members) if is_form else None
+        self.upload = self._body.fileno() if self._body else -1
+        self.text = "" if is_form else to_json(members).decode()
         self.body = request.body if request else self.text.encode()
         self.method = request.method if request else "POST"
         self.path = request.path if request else "/"
         self.query = request.query_string if request else ""
-        self._fields = list(request.headers.items()) if request else [("content-type", JSON)]
+        self._fields = list(request.headers.items()) if request else [("content-type", FORM if is_form else JSON)]
         self.result = Result()
 
     def fields(self) -> List[Tuple[str, str]]:
@@ -185,4 +194,23 @@ class _Call:
         self.result.content_type, self.result.error = PROBLEM, sys.exc_info()[1]
 
     def release(self) -> None:
-        pass
+        if self._body:
+            self._body.close()
+
+
+def _form_of(members: Dict[str, Any]) -> IO[bytes]:
+    """The members as a form: open files are its files."""
+    body = tempfile.TemporaryFile()
+    for name, value in members.items():
+        body.write(f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"'.encode())
+        if isinstance(value, io.IOBase):
+            file_name = os.path.basename(str(getattr(value, "name", name)))
+            kind = mimetypes.guess_type(file_name)[0] or "application/octet-stream"
+            body.write(f'; filename="{file_name}"\r\nContent-Type: {kind}\r\n\r\n'.encode())
+            shutil.copyfileobj(value, body)
+        else:
+            body.write(b"\r\n\r\n" + (value.encode() if isinstance(value, str) else to_json(value)))
+        body.write(b"\r\n")
+    body.write(f"--{BOUNDARY}--\r\n".encode())
+    body.flush()
+    return body

@@ -1,0 +1,108 @@
+"""Forms: how multipart/form-data is read, and what its parts become."""
+import io
+import os
+import tempfile
+import unittest
+
+from hookline_runtime import testing
+from hookline_runtime.upload import BadForm, Form
+
+SOURCE = '''
+from typing import List, Optional
+from hookline_runtime import File
+
+paths = []
+
+def run(image: File, n: int = 1, tags: Optional[List[str]] = None):
+    paths.append(image.path)
+    with open(image.path, "rb") as file:
+        same = file.read() == image.read()
+    return [image.name, image.type, image.size, same, n, tags, image.path[-4:]]
+
+async def later(data: bytes, on: bool, x: dict):
+    return [data.decode(), on, x]
+
+def several(files: List[File]):
+    for file in files:
+        file.seek(-1, 2)
+        yield file.read(9).decode()
+
+def gone():
+    import os
+    return [os.path.exists(path) for path in paths]
+'''
+
+
+def form(body: bytes, boundary: str = "b") -> Form:
+    file = tempfile.TemporaryFile()
+    file.write(body)
+    file.flush()
+    with file:
+        return Form(file.fileno(), f"multipart/form-data; boundary={boundary}")
+
+
+def part(words: str, content: bytes, more: str = "") -> bytes:
+    return f"--b\r\nContent-Disposition: form-data; {words}\r\n{more}\r\n".encode() + content + b"\r\n"
+
+
+class Forms(unittest.TestCase):
+    def test_fields_are_texts_and_files_ranges(self):
+        big = os.urandom(1 << 20).replace(b"\r\n--b", b"")
+        read = form(b"preamble\r\n" + part('name="a"', "ä".encode()) + part('name="a"', b"") +
+                    part('name="f"; filename="C:\\\\x\\\\pic.png"', big, "Content-Type: image/png\r\n") +
+                    part('name="g"; filename="e%22.txt"', b"--b is no end\r\n--bc\r\n") + b"--b--\r\nepilogue")
+        self.assertEqual(read.parts["a"], ["ä", ""])
+        file, other = read.files
+        self.assertEqual((file.name, file.type, file.size), ("pic.png", "image/png", len(big)))
+        self.assertTrue(file.read() == big)
+        self.assertEqual(file.seek(-3, os.SEEK_END), len(big) - 3)
+        self.assertEqual(file.read(), big[-3:])
+        self.assertEqual((other.name, other.type), ('e".txt', "application/octet-stream"))
+        self.assertEqual(other.read(), b"--b is no end\r\n--bc\r\n")
+        self.assertEqual(io.BufferedReader(other).read(), b"")
+        path = file.path
+        self.assertTrue(path.endswith(".png") and os.path.exists(path))
+        read.close()
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
+        with self.assertRaises(ValueError):
+            file.read()
+
+    def test_what_is_no_form_is_refused(self):
+        many = b"".join(part('name="a"', b"") for _ in range(1001))
+        for body, why in [(b"", "it is empty"), (b"x", "it has no end"), (part('name="a"', b"x"), "it has no end"),
+                          (b"--b\r\nContent-Disposition: form-data", "the head of a part has no end"),
+                          (b"--b\r\n\r\nx\r\n--b--", "a part of it has no name"),
+                          (many + b"--b--", "it has more than 1000 parts"),
+                          (part('name="a"', b"x" * (1 << 20) + b"x") + b"--b--", "the field 'a' is too long")]:
+            with self.assertRaisesRegex(BadForm, why):
+                form(body)
+        with self.assertRaisesRegex(BadForm, "names no boundary"):
+            with tempfile.TemporaryFile() as file:
+                Form(file.fileno(), "multipart/form-data")
+        self.assertEqual(form(b"--b--").parts, {})
+
+    def test_parts_become_what_the_hints_say(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "main.py")
+            with open(path, "w") as file:
+                file.write(SOURCE)
+            picture = os.path.join(directory, "a.png")
+            with open(picture, "wb") as file:
+                file.write(b"PNG")
+            with testing.client(path) as client:
+                with open(picture, "rb") as image:
+                    self.assertEqual(client.run(image=image, n=3, tags="x"),
+                                     ["a.png", "image/png", 3, True, 3, ["x"], ".png"])
+                self.assertEqual(client.call("gone").json, [False])
+                data = io.BytesIO(b"bytes")
+                self.assertEqual(client.call("later", data=data, on=True, x={"a": 1}).json, ["bytes", True, {"a": 1}])
+                self.assertEqual(client.call("several", files=io.BytesIO(b"abc")).json, ["c"])
+                wrong = client.call("run", image="x", n=io.BytesIO(b""))
+                self.assertEqual(wrong.status, 422)
+                self.assertEqual(wrong.json["detail"], "run(): 'image' must be a file of a form (multipart/form-data), "
+                                 "not a string (\"x\"); 'n' must be an integer, not a file")
+                self.assertEqual(client.call("run", image="x").status, 422)
+
+
+if __name__ == "__main__":
+    unittest.main()
