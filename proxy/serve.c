@@ -225,6 +225,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         .store = ctl->store,
         .sender = ctl->sender,
         .rest = ctl->rest,
+        .tls = config->admin_tls ? ctl->tls : NULL,
         .started_ms = hl_clock_wall_ms()};
     hl_recorder_start(&ctl->recorder, &ctl->wheel, &view);
     if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "http/field_value.h"
 #include "net/listener.h"
+#include "tls/tls.h"
 
 #define READ_SIZE (16 * 1024)
 
@@ -44,6 +45,13 @@ static bool is_peer_allowed(const struct hl_stream *stream)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* False: out of memory. */
+static bool begin_tls(struct hl_admin_connection *c)
+{
+    struct hl_tls_seat *seat = c->is_local ? NULL : c->home->view.tls;
+    return !seat || hl_tls_accept(seat, HL_TLS_ADMINS, &c->stream) == HL_OK;
+}
+
 void hl_admin_connection_accept(
     struct hl_admin_home *home, struct hl_listener *listener, bool is_local, bool is_open)
 {
@@ -65,7 +73,7 @@ void hl_admin_connection_accept(
     c->is_reserved = listener->is_from_reserve;
     home->reserved_count += c->is_reserved;
     if (hl_listener_accept(listener, &c->stream) != 0 ||
-        (is_local && !is_peer_allowed(&c->stream))) {
+        (is_local && !is_peer_allowed(&c->stream)) || !begin_tls(c)) {
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close(&c->stream);
         return;
@@ -286,6 +294,10 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     keep_tags(c, head);
     const struct hl_field *codings = hl_head_field(head, HL_FIELD_ACCEPT_ENCODING);
     c->accepts_gzip = codings && hl_coding_is_accepted(codings->value, HL_STR("gzip"));
+    if (hl_tls_is_plain(&c->stream)) {
+        c->home->responder->refuse(c, hl_refusal_make(HL_REFUSAL_PLAIN_TEXT));
+        return false;
+    }
     c->home->responder->take_head(c, head);
     if (hl_buf_append_str(&c->target, head->target) != HL_OK) {
         hl_admin_connection_close(c);

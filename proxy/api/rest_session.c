@@ -17,14 +17,15 @@
 #include "config/config.h"
 #include "net/address.h"
 
-static void write_url(const struct hl_listen_address *listen, char *out, size_t cap)
+static void write_url(
+    const struct hl_listen_address *listen, const char *scheme, char *out, size_t cap)
 {
     struct sockaddr_storage addr = hl_address_reach(&listen->addr);
     char host[HL_ADDRESS_HOST];
     uint16_t port = addr.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&addr)->sin6_port
                                                : ((struct sockaddr_in *)&addr)->sin_port;
     hl_address_write_host(&addr, host);
-    snprintf(out, cap, "http://%s:%u/", host, ntohs(port));
+    snprintf(out, cap, "%s://%s:%u/", scheme, host, ntohs(port));
 }
 
 /* An admin's, unless the body says otherwise. False: refused. */
@@ -64,7 +65,7 @@ static void open_session(struct hl_rest_call *call)
     const struct hl_listen_address *listen = &parts->config->admin_listen.items[0];
     char url[INET6_ADDRSTRLEN + 32];
     struct hl_buf token;
-    write_url(listen, url, sizeof(url));
+    write_url(listen, parts->config->admin_tls ? "https" : "http", url, sizeof(url));
     if (asks_no_token(parts->config, role)) {
         hl_rest_end_json(call, 201, HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))}));
         return;

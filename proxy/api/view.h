@@ -18,6 +18,7 @@ struct hl_api_view {
     const struct hl_store *store;
     const struct hl_sender *sender;
     const struct hl_history *history; /* the last hour: api/now.c */
+    struct hl_tls_seat *tls;          /* the admin listener's; NULL: it speaks none */
     struct hl_rest *rest;             /* contract 8 */
     int64_t started_ms;               /* wall time at which the process began */
 };

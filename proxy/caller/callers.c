@@ -153,7 +153,7 @@ static void client_start(struct hl_client *c, int error)
         return;
     }
     note_peer(c);
-    if (c->callers->tls && hl_tls_accept(c->callers->tls, &c->stream) != HL_OK)
+    if (c->callers->tls && hl_tls_accept(c->callers->tls, HL_TLS_CALLERS, &c->stream) != HL_OK)
         hl_client_close(c);
     else
         hl_client_begin(c);

@@ -153,6 +153,8 @@ static void set_up_way(CURL *easy, const struct hl_cli_fetch *fetch)
         curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, (long)(fetch->limit_ms / 1000));
     }
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, fetch->is_believed ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, fetch->is_believed ? 0L : 2L);
     curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, fetch->socket_path);
     if (fetch->socket_path || fetch->is_here ||
         (hl_cli_origin_read(fetch->url, &origin) && origin.is_loopback))

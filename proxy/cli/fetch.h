@@ -31,6 +31,7 @@ struct hl_cli_fetch {
     struct hl_str body;
     const char *const *fields; /* "Name: value", as many as there are, then NULL; NULL: none */
     bool is_here;              /* on this machine: by no proxy */
+    bool is_believed;          /* whoever answers: its certificate is not looked at */
     uint64_t limit_ms;         /* for the whole; 0: as long as it takes */
     bool is_long;              /* the limit is for silence, and not for the whole */
     /* Bytes of the answer's body, as they come. False ends it. */

@@ -1,6 +1,9 @@
 /* health.c - `hookline health`: asks the sidecar of this environment whether it is ready, so that a
  * container's health check needs no HTTP client in the image. By the admin listener, or the
- * control socket in HOOKLINE_DATA_DIR where nothing answers there. */
+ * control socket in HOOKLINE_DATA_DIR where nothing answers there.
+ *
+ * With HOOKLINE_ADMIN_TLS the certificate is for the names that admins use, not for this machine's address, and
+ * is not verified: nothing secret is sent, and what is said is whether this machine's own listener is ready. */
 #include "cli/catalog.h"
 
 #include <string.h>
@@ -85,11 +88,13 @@ static int ask(const struct hl_cli *cli, const struct hl_config *config)
     char host[HL_ADDRESS_HOST], url[HL_ADDRESS_HOST + 32];
     struct sockaddr_storage addr = hl_address_reach(&listen->addr);
     hl_address_write_host(&addr, host);
-    snprintf(url, sizeof(url), "http://%s%s/readyz", host, strrchr(listen->text, ':'));
+    snprintf(url, sizeof(url), "%s://%s%s/readyz", config->admin_tls ? "https" : "http", host,
+        strrchr(listen->text, ':'));
     struct answer a = {.fetch = {.method = "GET",
                            .url = url,
                            .fields = fields,
                            .is_here = true,
+                           .is_believed = true,
                            .limit_ms = DEADLINE_MS,
                            .on_bytes = on_bytes}};
     bool is_whole = hl_cli_fetch_try(&a.fetch);

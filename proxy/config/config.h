@@ -25,6 +25,7 @@ struct hl_config {
     struct hl_str tls_cert_file; /* both or none: the run listener speaks TLS, or does not */
     struct hl_str tls_key_file;
     struct hl_str tls_client_ca_file; /* empty: callers need no certificate */
+    bool admin_tls;                   /* the admin listener speaks it, too */
     struct hl_str project_id;
     struct hl_str app_name;
     bool passthrough;

@@ -224,6 +224,8 @@ const struct hl_option hl_options[] = {
         .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "TLS_CLIENT_CA_FILE", tls_client_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "callers need a certificate that one of these CAs (PEM) has issued, or get 403, health checks excepted"},
+    {ROW(SWITCH, "ADMIN_TLS", admin_tls, "off"),
+        .help = "the admin listener speaks TLS, too, with HOOKLINE_TLS_CERT_FILE; it asks for no client certificates"},
     {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
         .help = "the only project served; calls to any other get 404"},
     {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,

@@ -294,6 +294,9 @@ static enum hl_err check_tls(const struct hl_config *config, struct hl_buf *prob
     if (!err)
         err = check_need(config, problems, config->tls_client_ca_file.n > 0,
             "HOOKLINE_TLS_CLIENT_CA_FILE", cert, "certificates are shown over TLS alone");
+    if (!err)
+        err = check_need(config, problems, config->admin_tls, "HOOKLINE_ADMIN_TLS", cert,
+            "it is shown to admins, too");
     if (!err && has_cert && config->store == HL_STORE_POSTGRES)
         err = hl_buf_printf(problems,
             "%s: not with HOOKLINE_STORE=postgres, whose replicas ask one another without TLS: let "

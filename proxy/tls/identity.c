@@ -124,17 +124,16 @@ static int configure(mbedtls_ssl_config *config, int endpoint)
     return rc;
 }
 
-static int configure_server(struct hl_tls_identity *id, mbedtls_ssl_config *config)
+static int configure_server(struct hl_tls_identity *id, enum hl_tls_use use)
 {
+    mbedtls_ssl_config *config = &id->configs[use];
     int rc = configure(config, MBEDTLS_SSL_IS_SERVER);
     if (rc == 0)
         rc = mbedtls_ssl_conf_own_cert(config, &id->chain, &id->key);
     if (rc == 0)
         rc = mbedtls_ssl_conf_alpn_protocols(config, protocols);
-    if (rc == 0)
-        rc = mbedtls_ssl_ticket_setup(
-            &id->tickets, hl_tls_random, NULL, MBEDTLS_CIPHER_AES_256_GCM, TICKET_SECONDS);
-    if (id->ca.raw.len > 0) { /* asked for, not insisted on: what is not good counts as none */
+    if (use == HL_TLS_CALLERS &&
+        id->ca.raw.len > 0) { /* asked for, not insisted on: what is not good counts as none */
         mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_OPTIONAL);
         mbedtls_ssl_conf_ca_chain(config, &id->ca, NULL);
     }
@@ -143,8 +142,9 @@ static int configure_server(struct hl_tls_identity *id, mbedtls_ssl_config *conf
     return rc;
 }
 
-static int configure_client(struct hl_tls_identity *id, mbedtls_ssl_config *config)
+static int configure_client(struct hl_tls_identity *id, enum hl_tls_use use)
 {
+    mbedtls_ssl_config *config = &id->configs[use];
     int rc = configure(config, MBEDTLS_SSL_IS_CLIENT);
     if (rc == 0 && id->chain.raw.len > 0)
         rc = mbedtls_ssl_conf_own_cert(config, &id->chain, &id->key);
@@ -153,6 +153,15 @@ static int configure_client(struct hl_tls_identity *id, mbedtls_ssl_config *conf
     mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
     mbedtls_ssl_conf_ca_chain(config, &id->ca, NULL);
     return rc;
+}
+
+static int configure_servers(struct hl_tls_identity *id)
+{
+    int rc = mbedtls_ssl_ticket_setup(
+        &id->tickets, hl_tls_random, NULL, MBEDTLS_CIPHER_AES_256_GCM, TICKET_SECONDS);
+    if (rc == 0)
+        rc = configure_server(id, HL_TLS_CALLERS);
+    return rc == 0 ? configure_server(id, HL_TLS_ADMINS) : rc;
 }
 
 /* ---- the whole ---- */
@@ -210,9 +219,9 @@ enum hl_err hl_tls_identity_load(
     if (!err && files->ca)
         err = hl_tls_read_certificates(
             &id->ca, files->ca_option, files->ca, files->is_of_system, &to);
-    int rc = err                ? 0
-             : files->is_client ? configure_client(id, &id->configs[HL_TLS_APP])
-                                : configure_server(id, &id->configs[HL_TLS_CALLERS]);
+    int rc = 0;
+    if (!err)
+        rc = files->is_client ? configure_client(id, HL_TLS_APP) : configure_servers(id);
     if (err || rc != 0) {
         identity_free(id);
         return err ? err : HL_ERR_NOMEM;

@@ -53,9 +53,9 @@ static struct hl_tls_session *session_new(
     return session;
 }
 
-enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream)
+enum hl_err hl_tls_accept(struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream)
 {
-    struct hl_tls_session *session = session_new(seat, HL_TLS_CALLERS, stream);
+    struct hl_tls_session *session = session_new(seat, use, stream);
     if (!session)
         return HL_ERR_NOMEM;
     session->state = HL_TLS_SHAKING;

@@ -89,7 +89,7 @@ struct hl_tls_seat *hl_tls_seat_new(
     if (!seat)
         return NULL;
     seat->crew = &tls->crew;
-    seat->keepers[HL_TLS_CALLERS] = &tls->keepers[OWN];
+    seat->keepers[HL_TLS_CALLERS] = seat->keepers[HL_TLS_ADMINS] = &tls->keepers[OWN];
     seat->keepers[HL_TLS_APP] = &tls->keepers[APP];
     seat->wheel = wheel;
     seat->handshake_ms = handshake_ms;

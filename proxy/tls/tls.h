@@ -23,6 +23,7 @@ struct hl_wheel;
 /* What TLS is spoken for: which decides on files, side and names. */
 enum hl_tls_use {
     HL_TLS_CALLERS, /* a server, on the run listener */
+    HL_TLS_ADMINS,  /* a server, that asks for no certificates */
     HL_TLS_APP,     /* a client of the app */
     HL_TLS_USES
 };
@@ -76,7 +77,8 @@ const struct hl_tls_metrics *hl_tls_seat_metrics(
 /* ---- of a stream ---- */
 
 /* As a server: a connected stream that nothing was read from. HL_ERR_NOMEM. */
-HL_MUST_CHECK enum hl_err hl_tls_accept(struct hl_tls_seat *seat, struct hl_stream *stream);
+HL_MUST_CHECK enum hl_err hl_tls_accept(
+    struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream);
 
 /* As a client: a TCP stream that is about to be connected. Its HL_STREAM_CONNECTED comes when hands are shaken, or
  * with why not: libuv's code, or one of those below; who has no patience meanwhile closes it. `host`, whose

@@ -17,11 +17,12 @@ import { RUN, stage } from './lib/stage.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';
 import { sleep, until, within } from './lib/until.mjs';
 
+const files = ({ cert, key }) => ({ HOOKLINE_TLS_CERT_FILE: cert, HOOKLINE_TLS_KEY_FILE: key });
+
 /** A stage whose sidecar speaks TLS: beside the usual, `ask(path, options, body)` and `talk(options)`, a TLS socket. */
 async function secure(t, { app, env = {}, pair } = {}) {
     const own = pair ?? (await makePair(await temporaryDirectory(t), 'own'));
-    const files = { HOOKLINE_TLS_CERT_FILE: own.cert, HOOKLINE_TLS_KEY_FILE: own.key };
-    const set = await stage(t, { app, env: { ...files, ...env }, wait: '' });
+    const set = await stage(t, { app, env: { ...files(own), ...env }, wait: '' });
     const { sidecar } = set;
     await until('it is ready', async () => (await sidecar.admin('/readyz'))?.status === 200);
     const agent = new https.Agent({ keepAlive: true, ca: own.pem });
@@ -266,6 +267,27 @@ test('a caller without a good certificate gets 403 but for health, and the app i
     ]);
 });
 
+test('with HOOKLINE_ADMIN_TLS the admin listener speaks TLS to whoever comes, and hookline health to it', async (t) => {
+    const pair = await makePair(await temporaryDirectory(t), 'own');
+    const { sidecar } = await stage(t, {
+        wait: '',
+        env: {
+            ...files(pair),
+            HOOKLINE_TLS_CLIENT_CA_FILE: pair.cert,
+            HOOKLINE_ADMIN_TLS: 'on',
+        },
+    });
+    const here = { HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`, HOOKLINE_ADMIN_TLS: 'on' };
+    const elsewhere = { ...here, ...files(pair), HOOKLINE_DATA_DIR: await temporaryDirectory(t) }; // without its control socket
+    await until('it is well', async () => (await run(['health'], elsewhere)).code === 0);
+    const ask = (path, options, body) => request(sidecar.adminPort, path, { ca: pair.pem, ...options }, body);
+    for (const path of ['/readyz', '/metrics', '/', '/v2/projects/p/apps/a/runs']) assert.equal((await ask(path)).status, 200, path);
+    const session = await ask('/v2/projects/p/dashboard-sessions', { method: 'POST' }, '');
+    assert.equal(JSON.parse(session.body).url, `https://127.0.0.1:${sidecar.adminPort}/`);
+    const { status, text } = await sidecar.admin('/v2/projects/p/apps/a/runs');
+    assert.equal(status, 400);
+    assert.match(text, /https instead of http/);
+});
 test('a certificate or key that cannot be used stops the start, and config check says the same', async (t) => {
     const directory = await temporaryDirectory(t);
     const [a, b] = [await makePair(directory, 'a'), await makePair(directory, 'b')];

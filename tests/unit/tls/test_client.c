@@ -153,7 +153,7 @@ static void shake_hands(const char *host)
     begin_client(host);
     cr_assert_eq(hl_stream_init_tcp(&server.stream, &loop, &reader, on_event), 0);
     cr_assert_eq(uv_tcp_open(&server.stream.tcp, accept_one()), 0);
-    cr_assert_eq(hl_tls_accept(seat, &server.stream), HL_OK);
+    cr_assert_eq(hl_tls_accept(seat, HL_TLS_CALLERS, &server.stream), HL_OK);
     hl_stream_resume(&server.stream);
     UNTIL(client.connected == 1);
 }
@@ -282,7 +282,7 @@ Test(tls_client, may_be_closed_at_any_step)
         memset(&server, 0, sizeof(server));
         cr_assert_eq(hl_stream_init_tcp(&server.stream, &loop, &reader, on_event), 0);
         cr_assert_eq(uv_tcp_open(&server.stream.tcp, accept_one()), 0);
-        cr_assert_eq(hl_tls_accept(seat, &server.stream), HL_OK);
+        cr_assert_eq(hl_tls_accept(seat, HL_TLS_CALLERS, &server.stream), HL_OK);
         hl_stream_resume(&server.stream);
         loop_turns(i % 6);
         close_both();

@@ -187,7 +187,7 @@ static void connect_peer(void (*talk)(struct peer *peer))
     close(server);
     cr_assert_eq(hl_stream_init_tcp(&side.stream, &loop, &reader, on_event), 0);
     cr_assert_eq(uv_tcp_open(&side.stream.tcp, fd), 0);
-    cr_assert_eq(hl_tls_accept(seat, &side.stream), HL_OK);
+    cr_assert_eq(hl_tls_accept(seat, HL_TLS_CALLERS, &side.stream), HL_OK);
     hl_stream_resume(&side.stream);
     peer.talk = talk;
     cr_assert_eq(pthread_create(&peer.thread, NULL, peer_main, &peer), 0);
