@@ -215,6 +215,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         .store = ctl->store,
         .service = &ctl->service,
         .reader = &ctl->reader,
+        .tls = ctl->tls,
         .auth = ctl->service.auth};
     ctl->rest = hl_rest_new(&ctl->loop, &parts);
     if (!ctl->rest)

@@ -119,6 +119,7 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
         .reader = parts->reader,
         .store = parts->store,
         .journals = parts->service ? parts->service->journals : NULL,
+        .tls = hl_service_speaks_tls(parts->config) ? parts->tls : NULL,
         .beat_ms = parts->config->sse_heartbeat_ms};
     if (hl_follow_desk_init(&rest->desk) != 0) {
         hl_rest_close(rest);

@@ -25,6 +25,7 @@ struct hl_rest_parts {
     struct hl_store *store;
     struct hl_service *service; /* NULL: no workers, nothing runs */
     struct hl_reader *reader;   /* the loop's; NULL: nobody follows events on it */
+    struct hl_tls_seat *tls;    /* the loop's; NULL: no TLS is spoken */
     struct hl_auth *auth;       /* accounts, and with HOOKLINE_AUTH=jwt who asks */
 };
 

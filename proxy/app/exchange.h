@@ -41,7 +41,7 @@ struct hl_exchange_order {
     const char *path;
     struct hl_tls_seat *tls; /* NULL: it speaks none */
     enum hl_tls_use tls_use;
-    const char *host; /* with `tls`: whose certificate it has to be; outlives the seat */
+    const char *host; /* hl_tls_connect; outlives the seat */
     enum hl_method method;
     size_t max_head;
     uint32_t read_size; /* 0: as many as a read may have */

@@ -25,7 +25,8 @@ struct hl_follow_desk {
     struct hl_reader *reader;
     struct hl_store *store;
     struct hl_journals *journals;
-    uint64_t beat_ms; /* HOOKLINE_SSE_HEARTBEAT; 0: off */
+    struct hl_tls_seat *tls; /* what other replicas are asked by; NULL: they speak none */
+    uint64_t beat_ms;        /* HOOKLINE_SSE_HEARTBEAT; 0: off */
     /* Whether a token of this account (nil: of none) and key is good; NULL: nobody asks. */
     bool (*admits)(void *keeper, const struct hl_id *account, uint64_t key);
     void *keeper;

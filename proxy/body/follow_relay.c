@@ -76,6 +76,7 @@ bool hl_follow_relay_begin(struct hl_follower *f, const struct hl_get_run *g)
         .reader = desk->reader,
         .wheel = desk->wheel,
         .names = &desk->names,
+        .tls = desk->tls,
         .store = desk->store,
         .silence_ms = 3 * desk->beat_ms,
         .events = &events,

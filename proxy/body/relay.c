@@ -122,6 +122,8 @@ static void begin_exchange(struct hl_relay *r, const struct sockaddr *address)
         .wheel = r->parts.wheel,
         .reader = r->parts.reader,
         .address = address,
+        .tls = r->parts.tls,
+        .tls_use = HL_TLS_REPLICAS,
         .method = HL_METHOD_GET,
         .max_head = HEAD_MAX,
         .read_size = READ_SIZE,
@@ -194,7 +196,8 @@ static enum hl_err write_request(
 
 static bool take_url(struct hl_relay *r, struct hl_str home, struct hl_url *url)
 {
-    if (!hl_url_parse(home, url) || url->is_https || url->host.n > HL_RELAY_HOST_MAX)
+    if (!hl_url_parse(home, url) || url->is_https != (r->parts.tls != NULL) ||
+        url->host.n > HL_RELAY_HOST_MAX)
         return false;
     memcpy(r->name.host, url->host.p, url->host.n);
     r->port = url->port;

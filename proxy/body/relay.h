@@ -27,6 +27,7 @@ struct hl_relay_parts {
     struct hl_reader *reader;
     struct hl_wheel *wheel;
     struct hl_relay_names *names;
+    struct hl_tls_seat *tls; /* NULL: replicas speak none */
     const struct hl_store *store;
     uint64_t silence_ms; /* no byte for so long: it has failed; 0: no bound */
     const struct hl_relay_events *events;

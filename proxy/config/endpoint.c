@@ -323,7 +323,7 @@ static uint16_t port_of(const struct sockaddr_storage *address)
 }
 
 void hl_replica_url_by_listener(
-    const struct hl_listen_list *listen, char out[HL_REPLICA_URL_MAX + 1])
+    const struct hl_listen_list *listen, bool is_tls, char out[HL_REPLICA_URL_MAX + 1])
 {
     struct hl_ip ip;
     char text[HL_IP_TEXT];
@@ -336,7 +336,7 @@ void hl_replica_url_by_listener(
         if (!is_known)
             continue;
         hl_ip_format(&ip, text);
-        snprintf(out, HL_REPLICA_URL_MAX + 1, hl_ip_is_v4(&ip) ? "http://%s:%u" : "http://[%s]:%u",
-            text, port_of(address));
+        snprintf(out, HL_REPLICA_URL_MAX + 1, hl_ip_is_v4(&ip) ? "%s://%s:%u" : "%s://[%s]:%u",
+            is_tls ? "https" : "http", text, port_of(address));
     }
 }

@@ -48,6 +48,6 @@ void hl_replica_by_host(char out[HL_REPLICA_MAX + 1]);
  * is any, the machine's first that is no loopback one. Empty: it has none, or its port is not known yet. Writes
  * a NUL. */
 void hl_replica_url_by_listener(
-    const struct hl_listen_list *listen, char out[HL_REPLICA_URL_MAX + 1]);
+    const struct hl_listen_list *listen, bool is_tls, char out[HL_REPLICA_URL_MAX + 1]);
 
 #endif

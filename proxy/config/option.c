@@ -72,7 +72,7 @@ static bool is_replica_url(struct hl_str text)
 {
     struct hl_url url;
     return text.n <= HL_REPLICA_URL_MAX && hl_url_parse(text, &url) && !url.has_userinfo &&
-           !url.is_https && url.port != 0 && !memchr(text.p, '#', text.n) &&
+           url.port != 0 && !memchr(text.p, '#', text.n) &&
            (url.path_and_query.n == 0 || hl_str_eq(url.path_and_query, HL_STR("/")));
 }
 
@@ -498,7 +498,7 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "REPLICA_URL", replica_url, ""), .shown = "the first address that is not a loopback one, and "
                                                          "HOOKLINE_LISTEN's port",
         .is_valid = is_replica_url,
-        .allowed = "http://, a host and a port, and nothing after them",
+        .allowed = "http:// or https://, a host and a port, and nothing after them",
         .help = "with postgres: where other replicas reach this one's run listener, to follow a stream that is here"},
     {ROW(DURATION, "REPLICA_TTL", replica_ttl_ms, "60s"), .min = 3 * SECOND, .max = HOUR,
         .help = "with postgres: how long a replica may be silent; then its runs end as interrupted and "

@@ -62,7 +62,7 @@ static enum hl_err settle_replica(struct hl_config *config)
     char url[HL_REPLICA_URL_MAX + 1] = "";
     hl_replica_by_host(name);
     if (config->store == HL_STORE_POSTGRES)
-        hl_replica_url_by_listener(&config->listen, url);
+        hl_replica_url_by_listener(&config->listen, config->tls_cert_file.n > 0, url);
     enum hl_err err = settle_text(&config->replica, hl_str_from(name));
     return err ? err : settle_text(&config->replica_url, hl_str_from(url));
 }
@@ -281,7 +281,6 @@ static enum hl_err settle_keys(struct hl_config *config, struct hl_buf *problems
     return err;
 }
 
-/* Replicas ask one another over plain HTTP. */
 static enum hl_err check_tls(const struct hl_config *config, struct hl_buf *problems)
 {
     static const char cert[] = "HOOKLINE_TLS_CERT_FILE", key[] = "HOOKLINE_TLS_KEY_FILE";
@@ -297,11 +296,11 @@ static enum hl_err check_tls(const struct hl_config *config, struct hl_buf *prob
     if (!err)
         err = check_need(config, problems, config->admin_tls, "HOOKLINE_ADMIN_TLS", cert,
             "it is shown to admins, too");
-    if (!err && has_cert && config->store == HL_STORE_POSTGRES)
+    bool is_https = hl_str_starts_with(config->replica_url, HL_STR("https:"));
+    if (!err && config->replica_url.n > 0 && is_https != has_cert)
         err = hl_buf_printf(problems,
-            "%s: not with HOOKLINE_STORE=postgres, whose replicas ask one another without TLS: let "
-            "what stands in front of them speak it\n",
-            cert);
+            "HOOKLINE_REPLICA_URL: it begins with https:// where the run listener speaks TLS, "
+            "else with http://\n");
     return err;
 }
 

@@ -33,11 +33,22 @@ static bool is_for_host(const struct hl_tls_session *session, const mbedtls_x509
     return crt->subject_alt_names.buf.p != NULL;
 }
 
+/* Another replica shows our own certificate, by whomever it was issued, and for whatever name. Only
+ * the first of the chain counts. */
+static uint32_t replica_flags(
+    const struct hl_tls_session *session, const mbedtls_x509_crt *crt, int depth)
+{
+    bool is_good = depth > 0 || hl_tls_identity_has(session->identity, crt);
+    return is_good ? 0 : MBEDTLS_X509_BADCERT_NOT_TRUSTED;
+}
+
 static int on_certificate(void *arg, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
     struct hl_tls_session *session = arg;
     session->has_verified = true;
-    if (depth == 0 && !is_for_host(session, crt))
+    if (session->use == HL_TLS_REPLICAS)
+        *flags = replica_flags(session, crt, depth);
+    else if (depth == 0 && !is_for_host(session, crt))
         *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     return 0;
 }
@@ -45,10 +56,10 @@ static int on_certificate(void *arg, mbedtls_x509_crt *crt, int depth, uint32_t 
 int hl_tls_client_begin(struct hl_tls_session *session)
 {
     struct hl_ip ip;
-    bool is_address =
-        hl_ip_parse(hl_str_from(session->host), &ip); /* no name is sent: RFC 6066 3 */
+    /* Of an address no name is sent (RFC 6066 3). */
+    bool has_name = session->host && !hl_ip_parse(hl_str_from(session->host), &ip);
     mbedtls_ssl_set_verify(&session->ssl, on_certificate, session);
-    int rc = mbedtls_ssl_set_hostname(&session->ssl, is_address ? NULL : session->host);
+    int rc = mbedtls_ssl_set_hostname(&session->ssl, has_name ? session->host : NULL);
     return rc != 0 ? rc
                    : hl_tls_resumptions_use(
                          &session->identity->resumptions, &session->place, &session->ssl);

@@ -30,7 +30,7 @@ static int begin(struct hl_tls_session *session)
     session->identity = hl_tls_keeper_get(session->seat->keepers[session->use]);
     int rc = mbedtls_ssl_setup(&session->ssl, &session->identity->configs[session->use]);
     mbedtls_ssl_set_bio(&session->ssl, session, keep_for_loop, hl_tls_session_recv, NULL);
-    return rc == 0 && session->host ? hl_tls_client_begin(session) : rc;
+    return rc == 0 && session->is_client ? hl_tls_client_begin(session) : rc;
 }
 
 /* What a ticket brings back was verified when it was made. */
@@ -44,6 +44,7 @@ static bool is_peer_good(const mbedtls_ssl_context *ssl, const mbedtls_x509_crt 
 static int look_at_peer(struct hl_tls_session *session)
 {
     const mbedtls_x509_crt *crt = mbedtls_ssl_get_peer_cert(&session->ssl);
+    session->is_twin = crt && hl_tls_identity_has(session->identity, crt);
     if (!is_peer_good(&session->ssl, crt))
         return 0;
     enum hl_err err = hl_tls_peer_write(&session->peer, crt);
@@ -73,11 +74,11 @@ void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late)
     session->in = (struct hl_str){hl_buf_str(&session->held).p, given};
     if (rc == 0 && !session->identity)
         rc = begin(session);
-    if (session->host)
+    if (session->is_client)
         hl_tls_client_look(session, session->in);
     if (rc == 0)
         rc = mbedtls_ssl_handshake(&session->ssl);
-    if (rc == 0 && !session->host)
+    if (rc == 0 && !session->is_client)
         rc = look_at_peer(session);
     else if (rc == 0)
         hl_tls_client_end(session);

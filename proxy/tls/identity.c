@@ -142,7 +142,8 @@ static int configure_server(struct hl_tls_identity *id, enum hl_tls_use use)
     return rc;
 }
 
-static int configure_client(struct hl_tls_identity *id, enum hl_tls_use use)
+static int configure_client(
+    struct hl_tls_identity *id, enum hl_tls_use use, mbedtls_x509_crt *authorities)
 {
     mbedtls_ssl_config *config = &id->configs[use];
     int rc = configure(config, MBEDTLS_SSL_IS_CLIENT);
@@ -151,17 +152,20 @@ static int configure_client(struct hl_tls_identity *id, enum hl_tls_use use)
     if (rc == 0)
         rc = mbedtls_ssl_conf_alpn_protocols(config, protocols);
     mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_REQUIRED);
-    mbedtls_ssl_conf_ca_chain(config, &id->ca, NULL);
+    mbedtls_ssl_conf_ca_chain(config, authorities, NULL);
     return rc;
 }
 
-static int configure_servers(struct hl_tls_identity *id)
+/* On both sides of what replicas ask one another. Whose certificate it is says client.c. */
+static int configure_own(struct hl_tls_identity *id)
 {
     int rc = mbedtls_ssl_ticket_setup(
         &id->tickets, hl_tls_random, NULL, MBEDTLS_CIPHER_AES_256_GCM, TICKET_SECONDS);
     if (rc == 0)
         rc = configure_server(id, HL_TLS_CALLERS);
-    return rc == 0 ? configure_server(id, HL_TLS_ADMINS) : rc;
+    if (rc == 0)
+        rc = configure_server(id, HL_TLS_ADMINS);
+    return rc == 0 ? configure_client(id, HL_TLS_REPLICAS, &id->chain) : rc;
 }
 
 /* ---- the whole ---- */
@@ -177,6 +181,7 @@ static struct hl_tls_identity *identity_new(void)
     mbedtls_x509_crt_init(&id->ca);
     mbedtls_ssl_ticket_init(&id->tickets);
     hl_tls_resumptions_init(&id->resumptions);
+    hl_buf_init(&id->before, 0);
     for (int use = 0; use < HL_TLS_USES; use++)
         mbedtls_ssl_config_init(&id->configs[use]);
     return id;
@@ -187,6 +192,7 @@ static void identity_free(struct hl_tls_identity *id)
     for (int use = 0; use < HL_TLS_USES; use++)
         mbedtls_ssl_config_free(&id->configs[use]);
     hl_tls_resumptions_fini(&id->resumptions);
+    hl_buf_fini(&id->before);
     mbedtls_ssl_ticket_free(&id->tickets);
     mbedtls_x509_crt_free(&id->chain);
     mbedtls_pk_free(&id->key);
@@ -221,7 +227,7 @@ enum hl_err hl_tls_identity_load(
             &id->ca, files->ca_option, files->ca, files->is_of_system, &to);
     int rc = 0;
     if (!err)
-        rc = files->is_client ? configure_client(id, HL_TLS_APP) : configure_servers(id);
+        rc = files->is_client ? configure_client(id, HL_TLS_APP, &id->ca) : configure_own(id);
     if (err || rc != 0) {
         identity_free(id);
         return err ? err : HL_ERR_NOMEM;
@@ -232,6 +238,24 @@ enum hl_err hl_tls_identity_load(
     }
     *out = id;
     return HL_OK;
+}
+
+void hl_tls_identity_succeed(struct hl_tls_identity *identity, const struct hl_tls_identity *old)
+{
+    if (old && hl_buf_append(&identity->before, old->chain.raw.p, old->chain.raw.len) != HL_OK)
+        hl_buf_fini(&identity->before);
+}
+
+static bool is_same(struct hl_str der, const mbedtls_x509_crt *crt)
+{
+    return der.n > 0 && der.n == crt->raw.len && memcmp(der.p, crt->raw.p, der.n) == 0;
+}
+
+bool hl_tls_identity_has(const struct hl_tls_identity *identity, const mbedtls_x509_crt *crt)
+{
+    const mbedtls_x509_buf *own = &identity->chain.raw;
+    return is_same((struct hl_str){(const char *)own->p, own->len}, crt) ||
+           is_same(hl_buf_str(&identity->before), crt);
 }
 
 struct hl_tls_identity *hl_tls_identity_hold(struct hl_tls_identity *identity)

@@ -83,6 +83,7 @@ static void read_again(struct hl_tls_keeper *keeper)
             HL_LOG_TEXT("why", why));
         return;
     }
+    hl_tls_identity_succeed(identity, keeper->current);
     put(keeper, identity);
     if (files->is_client)
         HL_LOG(INFO, "new TLS files are used for new connections to the app");

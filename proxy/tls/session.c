@@ -71,6 +71,7 @@ enum hl_err hl_tls_connect(
     if (!session)
         return HL_ERR_NOMEM;
     session->state = HL_TLS_CONNECTING;
+    session->is_client = true;
     session->host = host;
     return HL_OK;
 }
@@ -90,6 +91,12 @@ struct hl_str hl_tls_peer(const struct hl_stream *stream)
 {
     const struct hl_tls_session *session = stream->layered;
     return session ? hl_buf_str(&session->peer) : (struct hl_str){NULL, 0};
+}
+
+bool hl_tls_is_twin(const struct hl_stream *stream)
+{
+    const struct hl_tls_session *session = stream->layered;
+    return session && session->is_twin;
 }
 
 /* ---- what the owner is told ---- */
@@ -131,7 +138,7 @@ static void break_off(struct hl_tls_session *session, int error)
     session->state = HL_TLS_BROKEN;
     session->stream->has_failed = true;
     hl_timer_disarm(&session->timer);
-    if (!is_shaking || !session->host) {
+    if (!is_shaking || !session->is_client) {
         tell_end(session, HL_STREAM_FAILED, error);
         return;
     }
@@ -266,7 +273,7 @@ static void take_step(struct hl_tls_session *session)
     struct hl_tls_seat *seat = session->seat;
     hl_socket_set_reading(session->stream, false);
     session->is_away = true;
-    if (hl_tls_crew_take(seat->crew, &session->step, !session->has_begun && !session->host)) {
+    if (hl_tls_crew_take(seat->crew, &session->step, !session->has_begun && !session->is_client)) {
         session->has_begun = true;
         return;
     }
@@ -318,7 +325,7 @@ static void feed(struct hl_tls_session *session)
         hl_socket_set_reading(session->stream, true);
     else if (!session->has_begun && held.p[0] >= 'A' && held.p[0] <= 'Z')
         become_plain(session);
-    else if (!is_record(held, !session->has_begun) && session->host)
+    else if (!is_record(held, !session->has_begun) && session->is_client)
         break_off(session, HL_TLS_FAULT_PLAIN);
     else if (!is_record(held, !session->has_begun))
         refuse_garbage(session);
@@ -332,7 +339,7 @@ static void feed(struct hl_tls_session *session)
 /* Behind a client's handshake the first request may have come; a server has not been asked anything yet. */
 static void take_rest(struct hl_tls_session *session, struct hl_str came)
 {
-    if (session->host && !session->stream->is_reading)
+    if (session->is_client && !session->stream->is_reading)
         break_off(session, UV_EPROTO);
     else
         take_records(session, came);
@@ -348,7 +355,7 @@ static void begin_talk(struct hl_tls_session *session)
     hl_counter_add(&metrics_of(session)->done, 1);
     mbedtls_ssl_set_bio(&session->ssl, session, send_record, hl_tls_session_recv, NULL);
     hl_socket_set_reading(s, s->is_reading);
-    if (session->host) {
+    if (session->is_client) {
         hl_counter_add(&metrics_of(session)->resumed, !session->has_verified);
         raise_event(session, HL_STREAM_CONNECTED, (struct hl_str){NULL, 0}, 0);
     }
@@ -363,7 +370,7 @@ static void fail_handshake(struct hl_tls_session *session)
     mbedtls_strerror(session->result, text, sizeof(text));
     HL_LOG(DEBUG, "a TLS handshake failed", HL_LOG_TEXT("why", text),
         HL_LOG_INT("code", -session->result), HL_LOG_INT("alert", session->alert));
-    break_off(session, session->host ? hl_tls_client_fault(session) : UV_EPROTO);
+    break_off(session, session->is_client ? hl_tls_client_fault(session) : UV_EPROTO);
 }
 
 static void on_step_done(struct hl_tls_session *session)
@@ -473,7 +480,7 @@ static void on_connected(struct hl_tls_session *session, const struct hl_stream_
 /* Without close_notify: whatever came may have been cut. */
 static void on_cut(struct hl_tls_session *session, int error)
 {
-    if (session->state == HL_TLS_SHAKING && session->host) {
+    if (session->state == HL_TLS_SHAKING && session->is_client) {
         break_off(session, error == UV_ETIMEDOUT ? error : HL_TLS_FAULT_LEFT);
         return;
     }

@@ -66,10 +66,12 @@ struct hl_tls_session {
     struct hl_buf held; /* the same, between steps of a handshake */
     struct hl_buf out;  /* what a step wants to be sent */
     struct hl_buf peer; /* hl_tls_peer */
+    bool is_twin;       /* hl_tls_is_twin */
     int result;         /* of the last step: 0: done, MBEDTLS_ERR_SSL_WANT_READ, or why not */
 
     /* Of a client. */
-    const char *host;          /* NULL: a server */
+    bool is_client;
+    const char *host;          /* of the app; NULL: a replica */
     struct hl_tls_place place; /* of its server */
     bool has_verified;         /* in this handshake: its session is a new one */
     uint8_t alert;             /* the server's, that was not encrypted; 0: none */

@@ -89,8 +89,8 @@ struct hl_tls_seat *hl_tls_seat_new(
     if (!seat)
         return NULL;
     seat->crew = &tls->crew;
-    seat->keepers[HL_TLS_CALLERS] = seat->keepers[HL_TLS_ADMINS] = &tls->keepers[OWN];
-    seat->keepers[HL_TLS_APP] = &tls->keepers[APP];
+    for (enum hl_tls_use use = 0; use < HL_TLS_USES; use++)
+        seat->keepers[use] = &tls->keepers[use == HL_TLS_APP ? APP : OWN];
     seat->wheel = wheel;
     seat->handshake_ms = handshake_ms;
     seat->plain = malloc(HL_TLS_PLAIN_ROOM);

@@ -22,9 +22,10 @@ struct hl_wheel;
 
 /* What TLS is spoken for: which decides on files, side and names. */
 enum hl_tls_use {
-    HL_TLS_CALLERS, /* a server, on the run listener */
-    HL_TLS_ADMINS,  /* a server, that asks for no certificates */
-    HL_TLS_APP,     /* a client of the app */
+    HL_TLS_CALLERS,  /* a server, on the run listener */
+    HL_TLS_ADMINS,   /* a server, that asks for no certificates */
+    HL_TLS_REPLICAS, /* a client of other replicas, who show the same certificate */
+    HL_TLS_APP,      /* a client of the app */
     HL_TLS_USES
 };
 
@@ -82,7 +83,8 @@ HL_MUST_CHECK enum hl_err hl_tls_accept(
 
 /* As a client: a TCP stream that is about to be connected. Its HL_STREAM_CONNECTED comes when hands are shaken, or
  * with why not: libuv's code, or one of those below; who has no patience meanwhile closes it. `host`, whose
- * certificate it has to be, is a name or an address without brackets, and outlives the stream and the seat.
+ * certificate the app's has to be, is a name or an address without brackets, and outlives the stream and the seat; NULL
+ * for a replica.
  * HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_tls_connect(
     struct hl_tls_seat *seat, enum hl_tls_use use, struct hl_stream *stream, const char *host);
@@ -109,5 +111,9 @@ bool hl_tls_is_plain(const struct hl_stream *stream);
 /* The certificate that its peer has shown and that is good, as X-Forwarded-Client-Cert says it; empty: there
  * is none. Valid until the stream is closed. */
 struct hl_str hl_tls_peer(const struct hl_stream *stream);
+
+/* Its peer has shown our own certificate, the present or the one before: it is another replica. Only where
+ * certificates are asked for. */
+bool hl_tls_is_twin(const struct hl_stream *stream);
 
 #endif

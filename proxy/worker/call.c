@@ -399,6 +399,12 @@ static bool has_inner_pass(const struct hl_client *c)
     return differs == 0;
 }
 
+/* Whether its pass is a good one is judged in the place of a token. */
+static bool is_from_replica(const struct hl_worker *w, const struct hl_client *c)
+{
+    return hl_tls_is_twin(&c->stream) && find_pass(w, &c->callers->head);
+}
+
 /* On a listener that speaks TLS: the handshake asks for a certificate, the request decides. */
 static void judge_transport(struct hl_client *c, struct hl_plan *plan)
 {
@@ -414,7 +420,7 @@ static void judge_transport(struct hl_client *c, struct hl_plan *plan)
         hl_strangers_note(&c->callers->strangers, c->peer, HL_REFUSAL_PLAIN_TEXT);
         cause = HL_REFUSAL_PLAIN_TEXT;
     } else if (w->config->tls_client_ca_file.n > 0 && !needs_none &&
-               hl_tls_peer(&c->stream).n == 0) {
+               hl_tls_peer(&c->stream).n == 0 && !is_from_replica(w, c)) {
         cause = HL_REFUSAL_CLIENT_CERTIFICATE;
     }
     if (cause == HL_REFUSAL_NONE)

@@ -217,6 +217,7 @@ enum hl_err hl_worker_new(
         if (!w->runs.tls)
             return HL_ERR_NOMEM;
         w->callers.tls = hl_service_speaks_tls(w->config) ? w->runs.tls : NULL;
+        w->desk.tls = w->callers.tls;
     }
     if (hl_runs_init(&w->runs, &w->reader) != HL_OK || !make_scratch(w))
         return HL_ERR_NOMEM;

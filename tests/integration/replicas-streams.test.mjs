@@ -1,10 +1,16 @@
 // Kept streams with replicas: whoever follows at another replica is passed on, or has what the database has; a lost replica takes no more with it.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import https from 'node:https';
 import { test } from './lib/case.mjs';
-import { SSE, followerOf, numbered } from './lib/events.mjs';
+import { makePair } from './lib/certificates.mjs';
+import { SSE, eventsPath, followerOf, numbered } from './lib/events.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { RUNS, fleet } from './lib/replicas.mjs';
 import { startServer } from './lib/server.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
+import { RUN } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const ordinals = ({ events }) => events.map(({ id }) => id);
@@ -65,6 +71,39 @@ test('who follows at another replica is passed to the one that has the run, from
     assert.equal((await b.finished(id)).state, 'success');
     assert.equal((await followerOf(t, b.sidecar)(id)).status, 200);
     assert.equal(await (await followerOf(t, b.sidecar)(id)).rest(), whole);
+});
+
+test('replicas that speak TLS ask one another over it, with the certificate that they have in common', async (t) => {
+    const pair = await makePair(await temporaryDirectory(t), 'all');
+    const { all, begin, say, end } = await streaming(t, {
+        env: { HOOKLINE_TLS_CERT_FILE: pair.cert, HOOKLINE_TLS_KEY_FILE: pair.key, HOOKLINE_TLS_CLIENT_CA_FILE: pair.cert },
+    });
+    const add = async (name) => {
+        const replica = await all.add(name, { wait: '' });
+        await until('it is ready', async () => (await replica.sidecar.admin('/readyz'))?.status === 200);
+        return replica;
+    };
+    const agent = new https.Agent({ ca: pair.pem, cert: pair.pem, key: await readFile(pair.key), keepAlive: false });
+    const ask = async ({ sidecar }, path, method = 'GET') => {
+        const asked = https.request({ host: '127.0.0.1', port: sidecar.port, agent, path, method });
+        asked.end();
+        const [answer] = await once(asked, 'response');
+        return answer.setEncoding('utf8');
+    };
+    const textOf = async (answer) => (await answer.toArray()).join('');
+    const a = await add('a');
+    const { run_id: id } = JSON.parse(await textOf(await ask(a, `${RUN}?async=true`, 'POST')));
+    await a.called(id);
+    const b = await add('b');
+    await begin();
+    await say(blocks(1, 2));
+    const follower = await ask(b, eventsPath(id));
+    assert.equal(follower.statusCode, 200);
+    await until('it is passed on', async () => (await a.sidecar.metric('hookline_followers')) === 1);
+    await say(blocks(3, 3));
+    await end();
+    assert.equal(await textOf(follower), numbered(blocks(1, 3)).text);
+    assert.equal(await b.sidecar.metric('hookline_tls_handshakes_total', { outcome: 'failed' }), 0);
 });
 
 test('who waits at another replica for a queued run is passed on when one takes it', async (t) => {

@@ -427,7 +427,8 @@ Test(config, says_what_settings_of_streams_may_be)
         {"HOOKLINE_STREAM_KEEP_MAX_BYTES=0", "HOOKLINE_STREAM_KEEP_MAX_BYTES"},
         {"HOOKLINE_STREAM_RETENTION=1ms", "from 1s to 3650d"},
         {"HOOKLINE_MAX_FOLLOWERS=1000001", "from 0 to 1000000"},
-        {"HOOKLINE_REPLICA_URL=https://a:1", "http://, a host and a port, and nothing after them"},
+        {"HOOKLINE_REPLICA_URL=ftp://a:1", "https://, a host and a port, and nothing after them"},
+        {"HOOKLINE_REPLICA_URL=https://a:1", "https:// where the run listener speaks TLS"},
     };
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         cr_assert_eq(LOAD((char *)cases[i].variable), HL_ERR_INVALID, "%s", cases[i].variable);

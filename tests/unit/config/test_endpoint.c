@@ -140,7 +140,7 @@ static const char *url_of(const char *const addresses[])
                       uv_ip6_addr(host, port, (struct sockaddr_in6 *)address) == 0,
             "%s", host);
     }
-    hl_replica_url_by_listener(&list, url);
+    hl_replica_url_by_listener(&list, false, url);
     return url;
 }
 
@@ -151,6 +151,15 @@ Test(replica, is_reached_where_it_listens)
     cr_assert_str_eq(URL_OF("10.1.2.3:8080"), "http://10.1.2.3:8080");
     cr_assert_str_eq(URL_OF("fd00::1:8080"), "http://[fd00::1]:8080");
     cr_assert_str_eq(URL_OF("10.1.2.3:8080", "10.1.2.4:8081"), "http://10.1.2.3:8080");
+}
+
+Test(replica, is_reached_over_tls_where_it_speaks_that)
+{
+    struct hl_listen_address item = {0};
+    char url[HL_REPLICA_URL_MAX + 1];
+    cr_assert_eq(uv_ip6_addr("fd00::1", 8443, (struct sockaddr_in6 *)&item.addr), 0);
+    hl_replica_url_by_listener(&(struct hl_listen_list){.items = &item, .n = 1}, true, url);
+    cr_assert_str_eq(url, "https://[fd00::1]:8443");
 }
 
 Test(replica, is_reached_at_an_address_that_others_can_use_where_it_listens_on_any)
@@ -170,8 +179,8 @@ Test(replica, is_reached_nowhere_where_its_port_is_not_known_or_it_listens_on_no
     char url[HL_REPLICA_URL_MAX + 1] = "x";
     cr_assert_str_eq(URL_OF("10.1.2.3:0"), "");
     cr_assert_str_eq(URL_OF("10.1.2.3:0", "10.1.2.4:8081"), "http://10.1.2.4:8081");
-    hl_replica_url_by_listener(&list, url);
+    hl_replica_url_by_listener(&list, false, url);
     cr_assert_str_eq(url, "");
-    hl_replica_url_by_listener(&(struct hl_listen_list){0}, url);
+    hl_replica_url_by_listener(&(struct hl_listen_list){0}, true, url);
     cr_assert_str_eq(url, "");
 }

@@ -148,7 +148,7 @@ Test(option, keeps_to_its_bounds)
         {"HOOKLINE_REPLICA_URL", "http://10.1.2.3:8080", true},
         {"HOOKLINE_REPLICA_URL", "http://[fd00::1]:8080/", true},
         {"HOOKLINE_REPLICA_URL", "http://words-0.words", true},
-        {"HOOKLINE_REPLICA_URL", "https://10.1.2.3:8080", false},
+        {"HOOKLINE_REPLICA_URL", "https://10.1.2.3:8080", true},
         {"HOOKLINE_REPLICA_URL", "http://10.1.2.3:0", false},
         {"HOOKLINE_REPLICA_URL", "http://10.1.2.3:8080/x", false},
         {"HOOKLINE_REPLICA_URL", "http://10.1.2.3:8080?x", false},

@@ -131,12 +131,17 @@ static void end(void)
 
 TestSuite(tls_client, .init = begin, .fini = end, .timeout = 60);
 
-static void begin_client(const char *host)
+static void begin_client_of(struct hl_tls_seat *from, enum hl_tls_use use, const char *host)
 {
     memset(&client, 0, sizeof(client));
     cr_assert_eq(hl_stream_init_tcp(&client.stream, &loop, &reader, on_event), 0);
-    cr_assert_eq(hl_tls_connect(seat, HL_TLS_APP, &client.stream, host), HL_OK);
+    cr_assert_eq(hl_tls_connect(from, use, &client.stream, host), HL_OK);
     cr_assert_eq(hl_stream_connect_tcp(&client.stream, (struct sockaddr *)&address), 0);
+}
+
+static void begin_client(const char *host)
+{
+    begin_client_of(seat, HL_TLS_APP, host);
 }
 
 static int accept_one(void)
@@ -146,16 +151,21 @@ static int accept_one(void)
     return fd;
 }
 
-/* To be connected: or not, by `host`'s fault. */
-static void shake_hands(const char *host)
+/* The client has begun: until it is connected, or not. */
+static void serve(struct hl_tls_seat *to)
 {
     memset(&server, 0, sizeof(server));
-    begin_client(host);
     cr_assert_eq(hl_stream_init_tcp(&server.stream, &loop, &reader, on_event), 0);
     cr_assert_eq(uv_tcp_open(&server.stream.tcp, accept_one()), 0);
-    cr_assert_eq(hl_tls_accept(seat, HL_TLS_CALLERS, &server.stream), HL_OK);
+    cr_assert_eq(hl_tls_accept(to, HL_TLS_CALLERS, &server.stream), HL_OK);
     hl_stream_resume(&server.stream);
     UNTIL(client.connected == 1);
+}
+
+static void shake_hands(const char *host)
+{
+    begin_client(host);
+    serve(seat);
 }
 
 static void close_both(void)
@@ -287,4 +297,54 @@ Test(tls_client, may_be_closed_at_any_step)
         loop_turns(i % 6);
         close_both();
     }
+}
+
+/* ---- replicas ---- */
+
+static void ask_replica(struct hl_tls_seat *from, struct hl_tls_seat *to)
+{
+    begin_client_of(from, HL_TLS_REPLICAS, NULL);
+    serve(to);
+}
+
+/* A certificate for other names, of nobody who is trusted: of the same key. */
+static void renew_certificate(void)
+{
+    int64_t before = hl_tls_expires_s(tls);
+    write_file(cert, "cert", mbedtls_test_srv_crt_ec);
+    UNTIL(hl_tls_expires_s(tls) != before);
+}
+
+Test(tls_client, takes_of_a_replica_its_own_certificate_alone_or_the_one_before)
+{
+    struct hl_tls *other;
+    char why[512] = "", kept[64];
+    write_file(kept, "kept", server_cert);
+    const struct hl_tls_files files = {.cert = kept,
+        .cert_option = "CERT",
+        .key = key,
+        .key_option = "KEY",
+        .ca = ca,
+        .ca_option = "CA"};
+    cr_assert_eq(hl_tls_open(&other, &files, NULL, why, sizeof(why)), HL_OK, "%s", why);
+    struct hl_tls_seat *others = hl_tls_seat_new(other, &loop, &wheel, 10000);
+    ask_replica(seat, others);
+    cr_assert_eq(client.error, 0, "%s", hl_tls_error_text(client.error));
+    UNTIL(hl_tls_is_twin(&server.stream));
+    close_both();
+
+    renew_certificate();
+    ask_replica(seat, others);
+    cr_assert_eq(client.error, 0, "%s", hl_tls_error_text(client.error));
+    close_both();
+    ask_replica(others, seat);
+    cr_assert_eq(client.error, HL_TLS_FAULT_UNTRUSTED, "it does not know the new one yet");
+    close_both();
+
+    hl_tls_seat_close(others);
+    loop_turns(2);
+    hl_tls_stop(other);
+    hl_tls_seat_free(others);
+    hl_tls_free(other);
+    unlink(kept);
 }
