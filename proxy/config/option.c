@@ -457,7 +457,7 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "WRITE_TIMEOUT", write_timeout_ms, "60s"), .min = 1, .max = HOUR,
         .help = "a caller that reads no byte of what is waiting for it, at least 15s; then it is cut off"},
     {ROW(COUNT, "MAX_CONNECTIONS", max_connections, "0"), .min = 0, .max = 10000000,
-        .help = "callers' connections at once; then the longest idle one is closed, or 503; 0: from the descriptor limit"},
+        .help = "callers' connections at once; then the longest idle one is closed, or 503; 0: from the descriptor limit, with TLS at most 40 KiB each in a quarter of the cgroup's memory"},
 
     /* the store */
     {ROW(WORD, "STORE", store, "sqlite"), .words = hl_store_words,

@@ -37,6 +37,13 @@ static uint32_t connections_by_descriptors(void)
     return n > MOST_CONNECTIONS ? MOST_CONNECTIONS : (uint32_t)n;
 }
 
+static uint32_t default_connections(const struct hl_config *config)
+{
+    uint32_t n = connections_by_descriptors();
+    bool is_tls = config->tls_cert_file.n > 0;
+    return is_tls ? hl_connections_by_memory(n, hl_memory_limit("")) : n;
+}
+
 /* Where nothing is set. */
 static enum hl_err settle_text(struct hl_str *field, struct hl_str text)
 {
@@ -331,7 +338,7 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
     if (config->app_concurrency > 0 && config->async_concurrency > config->app_concurrency)
         config->async_concurrency = config->app_concurrency;
     if (config->max_connections == 0)
-        config->max_connections = connections_by_descriptors();
+        config->max_connections = default_connections(config);
     if (config->workers == 0)
         config->workers = hl_cpu_count();
     settle_webhook_policy(config);

@@ -2,6 +2,8 @@
 #ifndef HL_CONFIG_SETTLE_H
 #define HL_CONFIG_SETTLE_H
 
+#include <stdint.h>
+
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -20,5 +22,13 @@ unsigned hl_cpu_count(void);
 
 /* The quota alone, 0 if there is none; `root` stands before /proc and /sys. For tests. */
 unsigned hl_cpu_quota(const char *root);
+
+/* ---- how much memory ---- */
+
+/* The least limit of its cgroups in bytes, 0 if there is none; `root` as above. */
+uint64_t hl_memory_limit(const char *root);
+
+/* So many connections, or fewer, where TLS may take a quarter of that for them; 0: there is no limit. */
+uint32_t hl_connections_by_memory(uint32_t by_descriptors, uint64_t memory);
 
 #endif

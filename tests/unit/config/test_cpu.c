@@ -86,3 +86,38 @@ Test(cpu, counts_at_least_one)
 {
     cr_assert_geq(hl_cpu_count(), 1);
 }
+
+TestSuite(memory, .init = begin, .fini = end);
+
+Test(memory, takes_the_least_limit_on_the_way_to_the_root)
+{
+    write_file("/proc/self/cgroup", "0::/a/b\n");
+    write_file("/sys/fs/cgroup/memory.max", "max\n");
+    write_file("/sys/fs/cgroup/a/memory.max", "268435456\n");
+    write_file("/sys/fs/cgroup/a/b/memory.max", "536870912\n");
+    cr_assert_eq(hl_memory_limit(root), 268435456);
+}
+
+Test(memory, reads_version_1)
+{
+    write_file("/proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/x\n");
+    write_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+    write_file("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1073741824\n");
+    cr_assert_eq(hl_memory_limit(root), 1073741824);
+}
+
+Test(memory, has_no_limit_where_none_is_set)
+{
+    cr_assert_eq(hl_memory_limit(root), 0);
+    write_file("/proc/self/cgroup", "0::/\n");
+    write_file("/sys/fs/cgroup/memory.max", "max\n");
+    cr_assert_eq(hl_memory_limit(root), 0);
+}
+
+Test(memory, gives_tls_a_quarter_for_connections)
+{
+    cr_assert_eq(hl_connections_by_memory(1000, 0), 1000);
+    cr_assert_eq(hl_connections_by_memory(1000, 1 << 30), 1000);
+    cr_assert_eq(hl_connections_by_memory(100000, 256 << 20), 1638); /* 64 MiB of 40 KiB each */
+    cr_assert_eq(hl_connections_by_memory(1000, 1 << 20), 16, "a few, however little there is");
+}
