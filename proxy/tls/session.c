@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "tls/hello.h"
 
 static void on_socket_event(struct hl_stream *s, const struct hl_stream_event *event);
 static void on_too_slow(struct hl_timer *timer);
@@ -293,11 +294,11 @@ static bool is_record(struct hl_str held, bool is_first)
            (held.n < HL_TLS_RECORD_HEAD || hl_tls_record_length(p) <= HL_TLS_RECORD_MAX);
 }
 
-/* Fatal, protocol_version (RFC 5246 7.2.2): what peers show as "wrong version". */
-static void refuse_garbage(struct hl_tls_session *session)
+/* Fatal (RFC 5246 7.2.2): protocol_version is what peers show as "wrong version". */
+static void refuse(struct hl_tls_session *session, char description)
 {
-    static const char alert[] = {MBEDTLS_SSL_MSG_ALERT, 3, 1, 0, 2, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
-        MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION};
+    const char alert[] = {
+        MBEDTLS_SSL_MSG_ALERT, 3, 1, 0, 2, MBEDTLS_SSL_ALERT_LEVEL_FATAL, description};
     const struct hl_str none = {NULL, 0};
     if (hl_socket_write2(session->stream, (struct hl_str){alert, sizeof(alert)}, none) == HL_OK)
         HL_LOG(DEBUG, "a peer spoke no TLS to the TLS listener");
@@ -317,18 +318,35 @@ static void become_plain(struct hl_tls_session *session)
     hl_buf_fini(&came);
 }
 
+static void take_hello(struct hl_tls_session *session)
+{
+    switch (hl_tls_hello_join(&session->held)) {
+    case HL_TLS_HELLO_PARTIAL:
+        hl_socket_set_reading(session->stream, true);
+        break;
+    case HL_TLS_HELLO_WHOLE:
+        take_step(session);
+        break;
+    case HL_TLS_HELLO_WRONG:
+        refuse(session, MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR);
+    }
+}
+
 /* Takes the next step, or waits for what it needs. */
 static void feed(struct hl_tls_session *session)
 {
     struct hl_str held = hl_buf_str(&session->held);
+    bool is_hello = !session->has_begun && !session->is_client;
     if (held.n == 0)
         hl_socket_set_reading(session->stream, true);
-    else if (!session->has_begun && held.p[0] >= 'A' && held.p[0] <= 'Z')
+    else if (is_hello && held.p[0] >= 'A' && held.p[0] <= 'Z')
         become_plain(session);
-    else if (!is_record(held, !session->has_begun) && session->is_client)
+    else if (!is_record(held, is_hello) && session->is_client)
         break_off(session, HL_TLS_FAULT_PLAIN);
-    else if (!is_record(held, !session->has_begun))
-        refuse_garbage(session);
+    else if (!is_record(held, is_hello))
+        refuse(session, MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION);
+    else if (is_hello)
+        take_hello(session);
     else if (held.n >= HL_TLS_RECORD_HEAD &&
              held.n >= hl_tls_record_length((const unsigned char *)held.p))
         take_step(session);

@@ -138,21 +138,41 @@ test('a request in plain text gets one answer that says so, and garbage an alert
     assert.equal(await sidecar.metric('hookline_tls_handshakes_total', { outcome: 'plain' }), 2);
 });
 
-/** A socket that sends what it is given in two pieces, cut `beyond` bytes behind the end of the first record. */
-function cut(socket, beyond) {
+/** A socket by which what is written goes through `write(bytes, done)`. */
+function through(socket, write) {
     const pieces = new Duplex({
         read: () => socket.resume(),
-        async write(bytes, encoding, done) {
-            const end = Math.min(bytes.length, 5 + bytes.readUInt16BE(3) + beyond);
-            socket.write(bytes.subarray(0, end));
-            await sleep(30); // so that they are read one by one: nothing fails where they are not
-            socket.write(bytes.subarray(end), done);
-        },
+        write: (bytes, encoding, done) => void write(bytes, done),
         destroy: (error, done) => (socket.destroy(), done(error)),
     });
     socket.on('data', (bytes) => pieces.push(bytes) || socket.pause());
     socket.on('close', () => pieces.push(null));
     return pieces;
+}
+
+/** A socket that sends what it is given in two pieces, cut `beyond` bytes behind the end of the first record. */
+function cut(socket, beyond) {
+    return through(socket, async (bytes, done) => {
+        const end = Math.min(bytes.length, 5 + bytes.readUInt16BE(3) + beyond);
+        socket.write(bytes.subarray(0, end));
+        await sleep(30); // so that they are read one by one: nothing fails where they are not
+        socket.write(bytes.subarray(end), done);
+    });
+}
+
+/** A socket that sends the first record in records of `size` bytes. */
+function split(socket, size) {
+    let isFirst = true;
+    return through(socket, (bytes, done) => {
+        const end = isFirst ? 5 + bytes.readUInt16BE(3) : 0;
+        const records = [];
+        for (let at = 5; at < end; at += size) {
+            const content = bytes.subarray(at, Math.min(at + size, end));
+            records.push(Buffer.from([22, 3, 1, content.length >> 8, content.length & 255]), content);
+        }
+        isFirst = false;
+        socket.write(Buffer.concat([...records, bytes.subarray(end)]), done);
+    });
 }
 
 test('a handshake may be cut anywhere, within a record too', async (t) => {
@@ -163,6 +183,18 @@ test('a handshake may be cut anywhere, within a record too', async (t) => {
         socket.on('error', () => {});
         atEnd(t, () => socket.destroy());
         await within(`a handshake that is cut ${beyond} bytes into a record`, once(socket, 'secureConnect'));
+        socket.write('GET /_hookline/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+        assert.match((await once(socket, 'data')).toString(), /^HTTP\/1\.1 200 /);
+    }));
+});
+
+test('a hello may come in several records', async (t) => {
+    const { plain } = await secure(t, { app });
+    await Promise.all([1, 4, 60].map(async (size) => {
+        const socket = tls.connect({ socket: split(plain(), size), rejectUnauthorized: false });
+        socket.on('error', () => {});
+        atEnd(t, () => socket.destroy());
+        await within(`a handshake whose hello comes in pieces of ${size} bytes`, once(socket, 'secureConnect'));
         socket.write('GET /_hookline/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
         assert.match((await once(socket, 'data')).toString(), /^HTTP\/1\.1 200 /);
     }));

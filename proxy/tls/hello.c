@@ -1,0 +1,71 @@
+/* hello.c - see hello.h.
+ * Promise: what is held grows by no more than the hello itself, and one record, however small its pieces are.
+ * Not here: what it says (mbedTLS). */
+#include "tls/hello.h"
+
+#include <mbedtls/ssl.h>
+#include <string.h>
+
+#include "tls/session.h"
+
+#define MESSAGE_HEAD 4 /* type and length: RFC 5246 7.4 */
+
+/* Of the record at `p`, without its head. */
+static size_t content_length(const unsigned char *p)
+{
+    return hl_tls_record_length(p) - HL_TLS_RECORD_HEAD;
+}
+
+/* Of the message that begins at `p`, with its head. */
+static size_t message_length(const unsigned char *p)
+{
+    return MESSAGE_HEAD + (size_t)(p[1] << 16 | p[2] << 8 | p[3]);
+}
+
+/* Of a record of which `n` bytes are there. */
+static enum hl_tls_hello look(const unsigned char *p, size_t n)
+{
+    if ((n > 0 && p[0] != MBEDTLS_SSL_MSG_HANDSHAKE) ||
+        (n > 1 && p[1] != MBEDTLS_SSL_MAJOR_VERSION_3))
+        return HL_TLS_HELLO_WRONG;
+    if (n < HL_TLS_RECORD_HEAD)
+        return HL_TLS_HELLO_PARTIAL;
+    if (content_length(p) == 0 || content_length(p) > MBEDTLS_SSL_IN_CONTENT_LEN)
+        return HL_TLS_HELLO_WRONG;
+    return n < hl_tls_record_length(p) ? HL_TLS_HELLO_PARTIAL : HL_TLS_HELLO_WHOLE;
+}
+
+/* The second record's content becomes the end of the first one's. False: that is too long. */
+static bool append_second(struct hl_buf *held)
+{
+    unsigned char *p = (unsigned char *)held->p;
+    size_t first = hl_tls_record_length(p);
+    size_t content = content_length(p) + content_length(p + first);
+    if (content > MBEDTLS_SSL_IN_CONTENT_LEN)
+        return false;
+    memmove(p + first, p + first + HL_TLS_RECORD_HEAD, held->n - first - HL_TLS_RECORD_HEAD);
+    held->n -= HL_TLS_RECORD_HEAD;
+    p[3] = (unsigned char)(content >> 8);
+    p[4] = (unsigned char)content;
+    return true;
+}
+
+enum hl_tls_hello hl_tls_hello_join(struct hl_buf *held)
+{
+    const unsigned char *p = (const unsigned char *)held->p;
+    enum hl_tls_hello found = look(p, held->n);
+    while (found == HL_TLS_HELLO_WHOLE) {
+        const unsigned char *message = p + HL_TLS_RECORD_HEAD;
+        size_t n = content_length(p), first = hl_tls_record_length(p);
+        if (message[0] != MBEDTLS_SSL_HS_CLIENT_HELLO)
+            return HL_TLS_HELLO_WRONG;
+        if (n >= MESSAGE_HEAD && message_length(message) > MBEDTLS_SSL_IN_CONTENT_LEN)
+            return HL_TLS_HELLO_WRONG;
+        if (n >= MESSAGE_HEAD && n >= message_length(message))
+            return HL_TLS_HELLO_WHOLE;
+        found = look(p + first, held->n - first);
+        if (found == HL_TLS_HELLO_WHOLE && !append_second(held))
+            found = HL_TLS_HELLO_WRONG;
+    }
+    return found;
+}
