@@ -247,7 +247,7 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
     sem_init(&auth->late.wake, 0, 0);
     hl_random_fill(auth->identity_seed, sizeof(auth->identity_seed));
     auth->keeper.registry = &auth->registry;
-    auth->keeper.trust.fd = -1;
+    hl_trust_none(&auth->keeper.trust);
     auth->keeper.store = store;
     auth->checker.registry = &auth->registry;
     auth->checker.store = hl_store_is_shared(store) ? store : NULL;

@@ -413,7 +413,7 @@ const struct hl_option hl_options[] = {
     {ROW(SWITCH, "WEBHOOK_HTTPS_ONLY", webhook_https_only, "off"),
         .help = "refuse webhooks to http URLs"},
     {ROW(TEXT, "WEBHOOK_CA_FILE", webhook_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
-        .help = "additional CA certificates (PEM) for webhook receivers"},
+        .help = "additional CA certificates (PEM) for webhook receivers; read again when it changes"},
     {ROW(TEXT, "WEBHOOK_TRUSTED_HOSTS", webhook_trusted_hosts, ""), .is_valid = hl_host_list_is_valid,
         .allowed = "names such as hooks.example.com or *.corp.example and addresses, without ports, separated by commas; or *",
         .help = "the only hosts whose webhooks carry HOOKLINE_WEBHOOK_HEADERS and the client certificate"},

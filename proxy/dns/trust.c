@@ -34,7 +34,7 @@ enum hl_err hl_trust_init(
 {
     const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
     bool has_system = system && access(system, R_OK) == 0;
-    *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1};
+    *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1, .before = -1};
     if (extra.n == 0)
         return HL_OK;
     hl_file_look(extra.p, &trust->seen);
@@ -125,7 +125,9 @@ enum hl_err hl_trust_refresh(
     enum hl_err err = hl_trust_init(&fresh, option, extra, why, why_len);
     if (err)
         return err;
-    hl_trust_fini(trust);
+    if (trust->before >= 0)
+        close(trust->before);
+    fresh.before = trust->fd;
     *trust = fresh;
     trust->file = trust->path; /* of the copy */
     return HL_OK;
@@ -135,7 +137,14 @@ void hl_trust_fini(struct hl_trust *trust)
 {
     if (trust->fd >= 0)
         close(trust->fd);
-    *trust = (struct hl_trust){.fd = -1};
+    if (trust->before >= 0)
+        close(trust->before);
+    hl_trust_none(trust);
+}
+
+void hl_trust_none(struct hl_trust *trust)
+{
+    *trust = (struct hl_trust){.fd = -1, .before = -1};
 }
 
 /* ---- whether the TLS library can use the files ---- */

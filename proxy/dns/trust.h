@@ -17,9 +17,13 @@ struct hl_trust {
     /* A PEM file with all of them; NULL: the system has no bundle, libcurl's directory holds. */
     const char *file;
     char path[32];
-    int fd;           /* of a merged bundle; -1: none */
+    int fd;     /* of a merged bundle; -1: none */
+    int before; /* of the one that it replaced, which a transfer may have begun with; -1: none */
     struct stat seen; /* of the setting's file */
 };
+
+/* Nothing to end: as after hl_trust_fini. */
+void hl_trust_none(struct hl_trust *trust);
 
 /* The file of all the authorities that this system trusts, whether it is there or not. Static. */
 const char *hl_trust_of_system(void);

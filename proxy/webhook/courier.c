@@ -18,6 +18,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "config/config.h"
 #include "dns/suffix.h"
@@ -46,10 +47,13 @@ static const struct hl_signature *take_secret(struct hl_signature *key, struct h
     return key;
 }
 
+#define AUTHORITIES "HOOKLINE_WEBHOOK_CA_FILE"
+
 enum hl_err hl_courier_init(struct hl_courier *c, const struct hl_config *config,
     struct hl_docket *docket, const char *data_dir, char *why, size_t why_len)
 {
-    *c = (struct hl_courier){.docket = docket, .trust.fd = -1};
+    *c = (struct hl_courier){.docket = docket, .authorities = config->webhook_ca_file};
+    hl_trust_none(&c->trust);
     c->parcels = (struct hl_parcel_settings){
         .data_dir = data_dir,
         .payload = {.is_thin = config->webhook_payload == HL_WEBHOOK_PAYLOAD_THIN,
@@ -81,8 +85,7 @@ static enum hl_err set_up(
             HL_SERVICE_NAME_MAX);
         return HL_ERR_INVALID;
     }
-    enum hl_err err =
-        hl_trust_init(&c->trust, "HOOKLINE_WEBHOOK_CA_FILE", config->webhook_ca_file, why, why_len);
+    enum hl_err err = hl_trust_init(&c->trust, AUTHORITIES, config->webhook_ca_file, why, why_len);
     if (err == HL_OK)
         err = set_up_egress(c, config, why, why_len);
     if (err != HL_OK)
@@ -160,8 +163,19 @@ static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p);
 static enum hl_err ask_by_name(struct hl_courier *c, struct hl_parcel *p);
 static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p);
 
+/* What has begun goes on with those that it began with. */
+static void look_at_authorities(struct hl_courier *c)
+{
+    char why[512] = "";
+    if (hl_trust_refresh(&c->trust, AUTHORITIES, c->authorities, why, sizeof(why)) != HL_OK)
+        HL_LOG(ERROR, AUTHORITIES ": the previous certificate authorities stay in use",
+            HL_LOG_TEXT("error", why));
+    c->settings.ca_file = c->trust.file;
+}
+
 static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
 {
+    look_at_authorities(c);
     struct hl_list *node = hl_list_pop_front(&c->idle);
     p->transfer =
         node ? HL_CONTAINER_OF(node, struct hl_transfer, node) : hl_transfer_new(&c->settings);

@@ -25,6 +25,7 @@ struct hl_courier {
     struct hl_list idle;     /* transfers, to be used again */
     struct hl_list answered; /* those that have a head and wait for the rest of the body */
     struct hl_trust trust;
+    struct hl_str authorities; /* the setting */
     struct hl_transfer_settings settings;
     struct hl_identity identity;
     struct hl_proxy proxy;

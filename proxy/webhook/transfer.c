@@ -94,11 +94,6 @@ static bool set_constants(struct hl_transfer *t)
            curl_easy_setopt(c, CURLOPT_PREREQDATA, t) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYPEER, 1L) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_SSL_VERIFYHOST, 2L) == CURLE_OK &&
-           (!s->ca_file || !s->proxy ||
-               (curl_easy_setopt(c, CURLOPT_PROXY_CAINFO, s->ca_file) == CURLE_OK &&
-                   curl_easy_setopt(c, CURLOPT_PROXY_CAPATH, NULL) == CURLE_OK)) &&
-           (!s->ca_file || (curl_easy_setopt(c, CURLOPT_CAINFO, s->ca_file) == CURLE_OK &&
-                               curl_easy_setopt(c, CURLOPT_CAPATH, NULL) == CURLE_OK)) &&
            /* how */
            curl_easy_setopt(c, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
            curl_easy_setopt(c, CURLOPT_POST, 1L) == CURLE_OK &&
@@ -118,6 +113,18 @@ static void watch_tls(struct hl_transfer *t)
 {
     (void)curl_easy_setopt(t->easy, CURLOPT_SSL_CTX_FUNCTION, on_secure);
     (void)curl_easy_setopt(t->easy, CURLOPT_SSL_CTX_DATA, t);
+}
+
+/* Of this attempt: the file is another when the setting's has changed. */
+static bool set_authorities(struct hl_transfer *t)
+{
+    const struct hl_transfer_settings *s = t->settings;
+    return !s->ca_file ||
+           ((!s->proxy ||
+                (curl_easy_setopt(t->easy, CURLOPT_PROXY_CAINFO, s->ca_file) == CURLE_OK &&
+                    curl_easy_setopt(t->easy, CURLOPT_PROXY_CAPATH, NULL) == CURLE_OK)) &&
+               curl_easy_setopt(t->easy, CURLOPT_CAINFO, s->ca_file) == CURLE_OK &&
+               curl_easy_setopt(t->easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
 }
 
 static bool set_limits(struct hl_transfer *t, uint64_t left_ms);
@@ -144,7 +151,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     hl_pin_clear(&t->pin, t->easy);
     curl_off_t size = (curl_off_t)t->size;
     CURL *c = t->easy;
-    if (!set_limits(t, t->settings->timeout_ms) ||
+    if (!set_limits(t, t->settings->timeout_ms) || !set_authorities(t) ||
         curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_CONNECT_TO, NULL) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, (long)is_retry) != CURLE_OK ||

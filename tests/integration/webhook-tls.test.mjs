@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import https from 'node:https';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -66,6 +66,12 @@ test('a receiver whose certificate is trusted through HOOKLINE_WEBHOOK_CA_FILE g
     const { id } = await call(RUN, { query: { webhookEndpoint: receiver.url } });
     await until('it arrived', () => receiver.bodies.length === 1);
     assert.equal(JSON.parse(receiver.bodies[0]).run_id, id);
+    const next = await makeCertificate(t, 'IP:127.0.0.1');
+    const other = await startHttps(t, next);
+    await writeFile(`${certificate.file}.new`, next.cert);
+    await rename(`${certificate.file}.new`, certificate.file); // it is read again
+    await call(RUN, { query: { webhookEndpoint: other.url } });
+    await until('it arrived there', () => other.bodies.length === 1);
 });
 
 test('a certificate that nobody vouches for, or of another name, is refused and nothing is sent', async (t) => {
