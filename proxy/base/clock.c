@@ -47,7 +47,7 @@ static int64_t boot_us(void)
     return read_us(CLOCK_BOOTTIME);
 }
 
-static int64_t machine_us(void)
+int64_t hl_clock_machine_us(void)
 {
     int64_t us = read_us(CLOCK_REALTIME);
     return us > 1000 ? us : 1000;
@@ -55,14 +55,14 @@ static int64_t machine_us(void)
 
 int64_t hl_clock_machine_ms(void)
 {
-    return machine_us() / 1000;
+    return hl_clock_machine_us() / 1000;
 }
 
 /* Whoever sets the machine's clock does not set another's. */
 static int64_t wall_us(void)
 {
     int64_t ahead_us = atomic_load_explicit(&followed_us, memory_order_relaxed);
-    int64_t us = ahead_us == NOT_YET ? machine_us() : boot_us() + ahead_us;
+    int64_t us = ahead_us == NOT_YET ? hl_clock_machine_us() : boot_us() + ahead_us;
     return us > 1000 ? us : 1000;
 }
 

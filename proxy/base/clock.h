@@ -13,6 +13,7 @@ int64_t hl_clock_wall_ms(void); /* since the epoch, UTC; a clock before it says 
 /* The same by the machine's own clock, whatever the wall clock follows: for what is read beside the
  * lines of other programs on it. */
 int64_t hl_clock_machine_ms(void);
+int64_t hl_clock_machine_us(void);
 /* From now on the wall clock is another's, which said `wall_ms` when it was asked: many processes have
  * one time. `asked_ms`, of the monotonic clock, is when: the longer the answer took, the less it says.
  * What is off by less than HL_CLOCK_STEP_MS is left. Any thread. */
