@@ -33,6 +33,7 @@
 #include "store/gauges.h"
 #include "store/store.h"
 #include "tls/tls.h"
+#include "trace/tracer.h"
 #include "webhook/sender.h"
 #include "worker/worker.h"
 
@@ -209,7 +210,10 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     ctl->service.store = ctl->store;
     if (hl_auth_open(&ctl->service.auth, config, ctl->store, why, why_len) != HL_OK)
         return false;
-    if (hl_sender_start(&ctl->sender, config, ctl->store, why, why_len) != HL_OK)
+    if (hl_tracer_start(&ctl->service.tracer, ctl->environment, config->otel_service_name) != HL_OK)
+        return false;
+    if (hl_sender_start(&ctl->sender, config, ctl->store, ctl->service.tracer, why, why_len) !=
+        HL_OK)
         return false;
     struct hl_rest_parts parts = {.config = config,
         .store = ctl->store,
@@ -268,6 +272,7 @@ static void stop_all(struct hl_control *ctl)
         hl_sender_stop(ctl->sender, 0, NULL, NULL);
     if (ctl->sender)
         hl_sender_join(ctl->sender);
+    hl_tracer_stop(s->tracer);
     if (ctl->store)
         hl_store_close(ctl->store);
     hl_sender_free(ctl->sender);
@@ -283,6 +288,7 @@ static void stop_all(struct hl_control *ctl)
     }
     hl_auth_free(s->auth); /* after everybody who asks */
     hl_tls_seat_free(ctl->tls);
+    hl_tracer_free(s->tracer);
     hl_tls_free(s->tls);
     if (s->journals)
         hl_journals_fini(s->journals);

@@ -23,6 +23,7 @@
 #include "run/service.h"
 #include "store/gauges.h"
 #include "store/store.h"
+#include "trace/tracer.h"
 #include "webhook/sender.h"
 #include "worker/worker.h"
 
@@ -73,6 +74,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     };
     if (hl_store_is_shared(view->store))
         figures->replica = view->service->config->replica;
+    figures->traces = hl_tracer_get_counts(view->service->tracer);
     figures->has_tls = hl_service_speaks_tls(view->service->config);
     figures->has_app_tls = view->service->config->app_url.is_tls;
     if (figures->has_tls)
@@ -399,6 +401,19 @@ static void write_app_handshakes(struct hl_exposition *t, const struct hl_figure
     hl_exposition_sample(t, name, "outcome=\"failed\"", hl_counter_get(&h->failed));
 }
 
+/* Only where traces are sent. */
+static void write_spans(struct hl_exposition *t, const struct hl_figures *figures)
+{
+    static const char name[] = "hookline_trace_spans_total";
+    if (!figures->traces)
+        return;
+    hl_exposition_family(t, name, "counter",
+        "Spans by outcome: sent (the collector has taken them), dropped (it has not, or too many "
+        "waited).");
+    hl_exposition_sample(t, name, "outcome=\"sent\"", hl_counter_get(&figures->traces->sent));
+    hl_exposition_sample(t, name, "outcome=\"dropped\"", hl_counter_get(&figures->traces->dropped));
+}
+
 static void write_measures(struct hl_exposition *t, const struct hl_store_gauges *store)
 {
     static const char dead[] = "hookline_postgres_dead_tuples";
@@ -526,6 +541,7 @@ enum hl_err hl_figures_write(struct hl_buf *out, const struct hl_figures *figure
     write_tokens(&t, figures);
     write_handshakes(&t, figures);
     write_app_handshakes(&t, figures);
+    write_spans(&t, figures);
     write_replicas(&t, figures);
     write_times(&t, figures);
     write_process(&t, figures);

@@ -11,6 +11,7 @@
 #include "http/stored_head.h"
 #include "run/allowance.h"
 #include "run/acceptance.h"
+#include "run/service.h"
 #include "store/accept.h"
 #include "store/op.h"
 #include "store/question.h"
@@ -235,12 +236,20 @@ static struct hl_accept *make_accept(
     return accept;
 }
 
+/* Then all of a run is one trace, and what is done of it again a part of that. */
+static bool has_traces(const struct hl_rest_call *call)
+{
+    const struct hl_service *service = hl_rest_get_parts(call)->service;
+    return service && service->tracer;
+}
+
 static void post(struct hl_rest_call *call, struct hl_get_run *g)
 {
     struct hl_id run_id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
     struct hl_stored_edit edit = {.from = &call->id,
         .to = &run_id,
-        .drops_credentials = !hl_str_eq(identity_of(call), g->run.identity)};
+        .drops_credentials = !hl_str_eq(identity_of(call), g->run.identity),
+        .keeps_trace = has_traces(call)};
     struct hl_buf head;
     hl_buf_init(&head, 0);
     enum hl_err err = hl_stored_head_edit(&head, hl_buf_str(&g->request.head), &edit);

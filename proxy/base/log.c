@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log_sink.h"
@@ -170,6 +171,13 @@ static void put_id(struct line *line, const char *name, const struct hl_id *id)
         put_str(line, name, (struct hl_str){text, sizeof(text)});
 }
 
+static void put_hex(struct line *line, const char *name, const struct hl_id *id)
+{
+    char text[2 * sizeof(id->b)];
+    hl_hex_write(text, id->b, sizeof(id->b));
+    put_str(line, name, (struct hl_str){text, sizeof(text)});
+}
+
 static void put_field(struct line *line, const struct hl_log_field *field)
 {
     switch (field->kind) {
@@ -181,6 +189,10 @@ static void put_field(struct line *line, const struct hl_log_field *field)
         break;
     case HL_LOG_KIND_ID:
         put_id(line, field->name, field->id);
+        break;
+    case HL_LOG_KIND_HEX:
+        if (field->id)
+            put_hex(line, field->name, field->id);
         break;
     }
 }

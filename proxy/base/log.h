@@ -24,17 +24,18 @@ enum hl_log_format { HL_LOG_JSON, HL_LOG_PLAIN };
 
 struct hl_log_field {
     const char *name;
-    enum { HL_LOG_KIND_STR, HL_LOG_KIND_INT, HL_LOG_KIND_ID } kind;
+    enum { HL_LOG_KIND_STR, HL_LOG_KIND_INT, HL_LOG_KIND_ID, HL_LOG_KIND_HEX } kind;
     struct hl_str str;
     int64_t num;
-    const struct hl_id *id;
+    const struct hl_id *id; /* ID; HEX: its 16 bytes without dashes, NULL: no such field */
 };
 
 #define HL_LOG_STR(k, s)  ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_STR, .str = (s)})
 #define HL_LOG_TEXT(k, z) HL_LOG_STR(k, hl_str_from(z))
 #define HL_LOG_INT(k, v)                                                                           \
     ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_INT, .num = (int64_t)(v)})
-#define HL_LOG_ID(k, i) ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_ID, .id = (i)})
+#define HL_LOG_ID(k, i)  ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_ID, .id = (i)})
+#define HL_LOG_HEX(k, i) ((struct hl_log_field){.name = (k), .kind = HL_LOG_KIND_HEX, .id = (i)})
 
 /* Set once at start, before other threads run. */
 void hl_log_setup(enum hl_log_level least, enum hl_log_format format);

@@ -18,6 +18,7 @@
 #include "http/refusal.h"
 #include "http/start_line.h"
 #include "http/url.h"
+#include "trace/span.h"
 
 /* ---- a line of the log, from its call's head to its end ---- */
 
@@ -88,7 +89,7 @@ void hl_access_line_write(
     const struct hl_access_line *line, const struct hl_access_outcome *outcome)
 {
     uint64_t unsent = cut(outcome->unsent, line->bytes);
-    struct hl_log_field fields[13];
+    struct hl_log_field fields[14];
     char reason[HL_REFUSAL_REASON];
     hl_refusal_reason(line->cause, reason);
     size_t n = 0;
@@ -103,6 +104,7 @@ void hl_access_line_write(
     fields[n++] = HL_LOG_INT("ms", outcome->us / 1000);
     if (!hl_id_is_nil(&line->run_id))
         fields[n++] = HL_LOG_ID("run_id", &line->run_id);
+    fields[n++] = HL_LOG_HEX("trace_id", outcome->trace_id);
     fields[n++] = HL_LOG_TEXT("mode", outcome->mode);
     if (outcome->end)
         fields[n++] = HL_LOG_TEXT("end", outcome->end);
@@ -173,9 +175,22 @@ static HL_COLD void close_line(struct hl_client *c, enum hl_access_end how, uint
         .mode = mode_texts[c->mode],
         .end = ends[how],
         .us = us,
+        .trace_id = c->span ? &c->span->context.trace_id : NULL,
         .unsent = how == HL_ACCESS_WHOLE ? 0 : hl_stream_unsent(&c->stream)};
     hl_access_line_write(c->line, &outcome);
     hl_access_drop_line(c);
+}
+
+/* Who has gone is no fault of the server's. */
+static HL_COLD void end_span(struct hl_client *c, enum hl_access_end how, uint64_t us)
+{
+    struct hl_span *span = c->span;
+    c->span = NULL;
+    hl_span_add_text(span, "hookline.mode", hl_str_from(mode_texts[c->mode]));
+    hl_span_add_status(span, c->status, 500);
+    if (how == HL_ACCESS_CUT)
+        hl_span_fail(span, HL_STR("cut"));
+    hl_span_end(span, span->began_us + us);
 }
 
 void hl_access_end(struct hl_client *c, enum hl_access_end how)
@@ -189,5 +204,7 @@ void hl_access_end(struct hl_client *c, enum hl_access_end how)
     hl_counter_add(&metrics->requests[c->method][c->mode][class], 1);
     if (c->line)
         close_line(c, how, us);
+    if (c->span)
+        end_span(c, how, us);
     hl_histogram_add(&metrics->duration[c->mode], us);
 }

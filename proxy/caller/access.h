@@ -42,7 +42,8 @@ struct hl_access_outcome {
     const char *mode;
     const char *end; /* NULL: the response was whole */
     uint64_t us;
-    uint64_t unsent; /* of `bytes`, what the caller's socket never took */
+    const struct hl_id *trace_id; /* NULL: the call is not sampled */
+    uint64_t unsent;              /* of `bytes`, what the caller's socket never took */
 };
 /* Whatever HOOKLINE_LOG_LEVEL is. */
 void hl_access_line_write(

@@ -14,6 +14,7 @@
 
 struct hl_answer;
 struct hl_refusal;
+struct hl_span;
 struct hl_str;
 struct hl_taker;
 
@@ -72,6 +73,7 @@ struct hl_client {
     uint16_t status;             /* of the final answer that it was given; 0: none yet */
     uint64_t begun_us;           /* when its head was there, monotonic; 0: there is none */
     uint64_t ended_us;           /* when its response was whole, if that was looked at; else 0 */
+    struct hl_span *span;        /* the call is sampled: what is told of it; owned */
     struct hl_access_line *line; /* HOOKLINE_ACCESS_LOG: what it will say of it; owned */
     struct hl_cors cors;         /* for whatever it is answered */
     struct hl_auth_wait wait;    /* in use in AUTH */

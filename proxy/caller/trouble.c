@@ -79,10 +79,11 @@ void hl_trouble_note(struct hl_trouble *trouble, const struct hl_trouble_case *o
         return;
     if (!hl_timer_is_armed(&trouble->timer))
         hl_timer_arm(trouble->wheel, &trouble->timer, SECOND_MS);
-    struct hl_log_field fields[5];
+    struct hl_log_field fields[6];
     size_t n = 0;
     if (one->run_id)
         fields[n++] = HL_LOG_ID("run_id", one->run_id);
+    fields[n++] = HL_LOG_HEX("trace_id", one->trace_id);
     fields[n++] = HL_LOG_INT("status", one->why->status);
     if (one->reason)
         fields[n++] = HL_LOG_TEXT("reason", one->reason);

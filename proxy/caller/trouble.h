@@ -34,6 +34,7 @@ void hl_trouble_fini(struct hl_trouble *trouble);
 struct hl_trouble_case {
     const char *what;             /* the line's message, a static text */
     const struct hl_id *run_id;   /* NULL: none */
+    const struct hl_id *trace_id; /* NULL: it is not sampled */
     const struct hl_refusal *why; /* as its caller was told, if that could still be done */
     const char *reason;           /* NULL: none */
 };

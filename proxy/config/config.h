@@ -121,6 +121,9 @@ struct hl_config {
     uint64_t webhook_max_body;               /* 0: no limit; else public_url is there */
     struct hl_str service_name;
 
+    struct hl_str
+        otel_service_name; /* empty: OpenTelemetry's own variables say it (trace/setting.c) */
+
     /* limits on callers */
     uint64_t max_head;
     uint64_t max_request_body;

@@ -3,6 +3,7 @@
 #include "config/option.h"
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "config/access.h"
 #include "config/command.h"
 #include "config/config.h"
@@ -45,6 +46,14 @@ static bool is_service_name(struct hl_str text)
             return false;
     }
     return text.n >= 1 && text.n <= 64;
+}
+
+static bool is_readable_name(struct hl_str text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+            return false;
+    return text.n <= 128 && hl_utf8_is_valid(text);
 }
 
 static bool is_target(struct hl_str text)
@@ -521,6 +530,9 @@ const struct hl_option hl_options[] = {
         .help = "the format of log lines; auto: text on a terminal, else json"},
     {ROW(SWITCH, "ACCESS_LOG", access_log, "off"),
         .help = "a log line for each call, whatever HOOKLINE_LOG_LEVEL is; health checks excepted"},
+    {ROW(TEXT, "OTEL_SERVICE_NAME", otel_service_name, ""), .is_valid = is_readable_name,
+        .allowed = "1 to 128 bytes of UTF-8 without control characters",
+        .help = "service.name of its traces; empty: OTEL_SERVICE_NAME, as the app's"},
     {ROW(SWITCH, "CORE_DUMPS", core_dumps, "off"),
         .help = "allow core dumps, and debuggers of the same user: both can see keys and tokens"},
 };

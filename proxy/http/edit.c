@@ -126,7 +126,8 @@ static uint64_t dropped_from_request(
            bits_if(edit->drops_expect || !head->expects_continue, BIT(EXPECT)) |
            bits_if(edit->wants_identity, BIT(ACCEPT_ENCODING)) |
            bits_if(head->max_forwards >= 0, BIT(MAX_FORWARDS)) |
-           bits_if(!keeps_trace, BIT(TRACEPARENT) | BIT(TRACESTATE));
+           bits_if(!keeps_trace, BIT(TRACEPARENT)) |
+           bits_if(!keeps_trace && !edit->keeps_tracestate, BIT(TRACESTATE));
 }
 
 /* The values of all lines of that name as one list, with ", " after it. */

@@ -21,6 +21,7 @@ struct hl_request_edit {
     bool is_https;             /* X-Forwarded-Proto */
     struct hl_str client_cert; /* X-Forwarded-Client-Cert; empty: none */
     struct hl_str traceparent; /* empty: the caller's valid one goes on, with tracestate */
+    bool keeps_tracestate;     /* it goes on with ours as well */
     bool wants_identity;       /* Accept-Encoding: identity instead of the caller's (contract 3) */
     bool drops_expect;         /* Expect has been answered here */
     bool keeps_authorization;  /* AUTH=none: the app's own */

@@ -68,6 +68,21 @@ bool hl_stored_head_find(struct hl_str head, struct hl_str name, struct hl_store
     return false;
 }
 
+struct hl_str hl_stored_head_traceparent(struct hl_str head)
+{
+    static const char name[] = "traceparent:";
+    const size_t n = sizeof(name) - 1;
+    while (head.n > 1) {
+        const char *before = memrchr(head.p, '\n', head.n - 1);
+        size_t at = before ? (size_t)(before - head.p) + 1 : 0;
+        struct hl_str line = {head.p + at, head.n - at};
+        if (at > 0 && line.n > n && hl_str_eq_nocase((struct hl_str){line.p, n}, HL_STR(name)))
+            return hl_str_trim((struct hl_str){line.p + n, line.n - n - 2});
+        head.n = at;
+    }
+    return (struct hl_str){NULL, 0};
+}
+
 static bool begins_with(struct hl_str name, struct hl_str prefix)
 {
     return name.n >= prefix.n && hl_str_eq_nocase((struct hl_str){name.p, prefix.n}, prefix);
@@ -116,7 +131,7 @@ static enum hl_err add_field(
 {
     if (hl_str_eq_nocase(field->name, HL_STR("X-Request-Id")))
         return add_id(out, edit->to);
-    if (hl_str_eq_nocase(field->name, HL_STR("traceparent")))
+    if (!edit->keeps_trace && hl_str_eq_nocase(field->name, HL_STR("traceparent")))
         return add_trace(out, field, edit);
     if (edit->drops_credentials && is_credential(field->name))
         return HL_OK;

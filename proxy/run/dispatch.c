@@ -17,6 +17,7 @@
 #include "body/spool.h"
 #include "config/config.h"
 #include "http/edit.h"
+#include "run/call_span.h"
 #include "run/demand.h"
 #include "run/ending.h"
 #include "run/forward.h"
@@ -126,6 +127,8 @@ static bool prepare(struct hl_run *run)
     run->name = hl_slot_add(runs->slots, run);
     if (!run->store.finish || run->name.generation == 0 || !write_page(run, has_source))
         return false;
+    if (runs->service->tracer)
+        hl_call_span_claim(run);
     if (has_source) /* takes the body: nothing fails behind it */
         run->source =
             hl_source_new(runs->loop, runs->spools.data_dir, body, &hl_forward_source_events, run);

@@ -17,6 +17,7 @@
 #include "caller/trouble.h"
 #include "http/problem.h"
 #include "run/retry.h"
+#include "run/call_span.h"
 #include "run/call_tally.h"
 #include "run/demand.h"
 #include "run/recent_run.h"
@@ -83,6 +84,7 @@ static void count_end(
     count_waits(run, mode, us);
     tally_end(run, state, reason, (int64_t)(us / 1000));
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
+    hl_call_span_end(run, state, reason);
     if (hl_run_is_async(run)) {
         hl_histogram_add(&metrics->run_duration, us);
         hl_counter_sub(&metrics->runs_in_flight, 1);
@@ -154,10 +156,12 @@ static void log_end(const struct hl_run *run)
     int64_t ms = duration_ms(run);
     if (o->reason == HL_REASON_NONE)
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_HEX("trace_id", hl_run_trace_id(run)),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
             HL_LOG_INT("ms", ms));
     else
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
+            HL_LOG_HEX("trace_id", hl_run_trace_id(run)),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)),
             HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)),
             HL_LOG_INT("status", o->http_status), HL_LOG_INT("ms", ms));
@@ -225,6 +229,7 @@ static void note_trouble(
     bool has_begun = run->response.half != HL_RESPONSE_HEAD;
     struct hl_trouble_case failed = {.what = has_begun ? "a response was cut" : "a call failed",
         .run_id = &run->id,
+        .trace_id = hl_run_trace_id(run),
         .why = why,
         .reason = why->status == 429 ? NULL : hl_run_reason_text(reason)};
     if ((why->status == 502 || why->status == 504) && reason <= HL_REASON_BAD_RESPONSE)
@@ -237,7 +242,8 @@ void hl_ending_fail(struct hl_run *run, enum hl_run_state state, enum hl_run_rea
 {
     if (hl_run_has_ended(run))
         return;
-    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id), HL_LOG_TEXT("detail", why->detail),
+    HL_LOG(DEBUG, "call failed", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_HEX("trace_id", hl_run_trace_id(run)), HL_LOG_TEXT("detail", why->detail),
         HL_LOG_INT("status", why->status));
     if (state == HL_RUN_FAILURE)
         note_trouble(run, reason, why);

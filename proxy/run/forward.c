@@ -19,6 +19,7 @@
 #include "config/config.h"
 #include "http/chunked.h"
 #include "run/admission.h"
+#include "run/call_span.h"
 #include "run/ending.h"
 #include "run/page.h"
 #include "run/report.h"
@@ -88,6 +89,7 @@ static void send_page(struct hl_run *run)
     if (hl_run_is_async(run)) /* the wait for an app that starts has a bound of its own */
         hl_time_limit_begin(run);
     hl_time_limit_tell(run);
+    hl_call_span_begin(run);
     HL_CRASH_POINT(CALL_READY);
     if (hl_stream_write(&run->app.upstream->stream, run->request.page.p, run->request.page.n) !=
         HL_OK) {

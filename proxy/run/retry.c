@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "config/config.h"
 #include "http/field_value.h"
+#include "run/call_span.h"
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"
@@ -94,6 +95,7 @@ void hl_run_retry_put_off(struct hl_run *run, enum hl_run_reason reason, uint64_
     struct hl_runs *runs = run->runs;
     struct hl_release *release = hl_release_new(run->store.claimed);
     HL_LOG(INFO, "run will be retried", HL_LOG_ID("run_id", &run->id),
+        HL_LOG_HEX("trace_id", hl_run_trace_id(run)),
         HL_LOG_TEXT("reason", hl_run_reason_text(reason)),
         HL_LOG_INT("status", run->response.status),
         HL_LOG_INT("attempt", run->store.claimed->attempt), HL_LOG_INT("in_ms", delay_ms));

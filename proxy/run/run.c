@@ -13,6 +13,7 @@
 #include "body/spool.h"
 #include "config/config.h"
 #include "net/stream.h"
+#include "run/call_span.h"
 #include "run/page.h"
 #include "run/recent_run.h"
 #include "run/runs.h"
@@ -119,6 +120,7 @@ void hl_run_free(struct hl_run *run)
     else
         hl_spool_abandon(run->spool);
     hl_run_stream_close(run, false);
+    hl_call_span_leave(run);
     hl_claimed_free(run->store.claimed);
     hl_accept_free(run->store.accept);
     hl_finish_free(run->store.finish);

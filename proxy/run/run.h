@@ -27,6 +27,7 @@ struct hl_client;
 struct hl_recent;
 struct hl_run_stream;
 struct hl_source;
+struct hl_span;
 
 /* Monotonic, but for the last. */
 struct hl_run_times {
@@ -100,6 +101,13 @@ struct hl_run_store {
     bool has_webhook;
 };
 
+/* What is told of its call of the app: call_span.c's. */
+struct hl_run_trace {
+    struct hl_span *call; /* NULL: it is not sampled; owned */
+    uint8_t calls;        /* how often its request went out */
+    bool has_ended;
+};
+
 struct hl_run {
     struct hl_runs *runs;
     struct hl_list node;      /* in runs->list */
@@ -128,6 +136,7 @@ struct hl_run {
     struct hl_tee tee;
     struct hl_run_stream *stream; /* what others may follow; NULL: nothing, owned */
     bool is_pass;                 /* passed through: no run of the run list */
+    struct hl_run_trace trace;
 };
 
 /* A new run of this worker, which began at `started_us`; NULL when out of memory. */

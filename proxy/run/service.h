@@ -9,6 +9,7 @@
 #include "tls/tls.h"
 
 struct hl_journals;
+struct hl_tracer;
 struct hl_worker;
 
 #define HL_INNER_PASS_NAME   "X-Run-Inner-Pass"
@@ -23,6 +24,7 @@ struct hl_service {
     /* What this process's own requests to its TLS listener carry (HL_INNER_PASS_NAME): they go over
      * loopback in plain text. */
     char inner_pass[HL_INNER_PASS_DIGITS];
+    struct hl_tracer *tracer; /* NULL: there are no traces */
     struct hl_readiness *readiness;
     struct hl_journals *journals;    /* of streams that are kept while they come */
     const struct hl_app_gauges *app; /* the process that we started, if we did */

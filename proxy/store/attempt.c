@@ -83,6 +83,14 @@ int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise)
     return hl_attempt_entry_read(&log, &first) ? first.steady_ms : otherwise;
 }
 
+int64_t hl_attempt_log_last_ms(struct hl_str log)
+{
+    struct hl_attempt_entry entry = {.finished_ms = 0};
+    while (hl_attempt_entry_read(&log, &entry))
+        continue;
+    return entry.finished_ms;
+}
+
 /* --- a report of a delivery's attempt ------------------------------------------------------------ */
 
 static char *put_duration(char *to, int32_t us)

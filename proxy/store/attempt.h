@@ -32,6 +32,8 @@ HL_MUST_CHECK bool hl_attempt_entry_read(struct hl_str *log, struct hl_attempt_e
 uint64_t hl_attempt_log_events(struct hl_str log);
 /* When the first attempt began, by the steady clock; `otherwise`: there was none before. */
 int64_t hl_attempt_log_first_ms(struct hl_str log, int64_t otherwise);
+/* When the last one ended; 0: there was none. */
+int64_t hl_attempt_log_last_ms(struct hl_str log);
 
 /* --- a report of a delivery's attempt ------------------------------------------------------------ */
 

@@ -60,6 +60,7 @@ struct hl_claimed {
     int64_t created_ms;
     struct hl_run_terms terms; /* as accepted: what counts inside the app */
     int64_t first_ms;          /* when its first attempt began, or this one; by the steady clock */
+    int64_t waits_ms;          /* when its last attempt ended; 0: this is the first */
     int64_t start_by_ms;       /* steady time, in case it is released; 0: any, or its store knows */
     uint64_t events;           /* the last ordinal that the events of earlier attempts have used */
     struct hl_str project, app;

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "trace/span.h"
 #include "webhook/transfer.h"
 
 /* Hashing takes about 1 ms for this much: curl's sockets wait no longer for their turn. */
@@ -53,6 +54,8 @@ void hl_parcel_strip(struct hl_parcel *p)
     p->whole = NULL;
     free(p->request);
     p->request = NULL;
+    hl_span_drop(p->span);
+    p->span = NULL;
     hl_leased_free(p->leased);
     p->leased = NULL;
 }
@@ -76,6 +79,7 @@ enum hl_err hl_parcel_begin(
     p->request = malloc(sizeof *p->request);
     if (!p->request)
         return HL_ERR_NOMEM;
+    hl_attempt_span_begin(p, &settings->tracing);
     enum hl_err err = open_envelope(p, settings);
     if (err == HL_OK && !p->whole)
         err = hl_envelope_rewind(&p->envelope);
@@ -153,6 +157,7 @@ enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *n
 {
     struct hl_signature_text text, previous;
     struct hl_webhook_proof proof = {&text, p->has_previous ? &previous : NULL};
+    struct hl_str traceparent = {p->traceparent, sizeof p->traceparent};
     *is_done = true;
     if (p->has_signature) {
         enum hl_err err = sign_slice(p, is_done);
@@ -163,7 +168,7 @@ enum hl_err hl_parcel_sign(struct hl_parcel *p, const struct hl_webhook_names *n
             hl_signature_end(&p->previous, &previous);
     }
     return hl_webhook_request_init(p->request, names, &p->leased->run_id, p->timestamp,
-        p->has_signature ? &proof : NULL, p->leased->traceparent, more);
+        p->has_signature ? &proof : NULL, p->span ? traceparent : p->leased->traceparent, more);
 }
 
 static enum hl_err sign_slice(struct hl_parcel *p, bool *is_done)

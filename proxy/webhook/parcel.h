@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "store/lease.h"
+#include "webhook/attempt_span.h"
 #include "webhook/envelope.h"
 #include "webhook/request.h"
 #include "webhook/signature.h"
@@ -42,6 +43,7 @@ struct hl_parcel_settings {
     struct hl_payload payload;
     const struct hl_signature *key, *previous_key; /* of the operator's secrets; NULL: none */
     struct hl_webhook_names names;
+    struct hl_attempt_tracing tracing;
 };
 
 struct hl_parcel {
@@ -61,6 +63,8 @@ struct hl_parcel {
     struct hl_signature signature, previous;
     bool has_signature, has_previous;   /* which of the two are live */
     struct hl_webhook_request *request; /* of the attempt under way; owned */
+    struct hl_span *span;               /* of it; NULL: it is not sampled; owned */
+    char traceparent[HL_TRACEPARENT];   /* with a span: names it */
 
     uint64_t lane;       /* its destination */
     struct hl_list line; /* QUEUED, UNRESOLVED: of its lane, or of its suffix */

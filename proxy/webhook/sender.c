@@ -58,6 +58,7 @@ struct hl_sender {
     struct hl_ledger ledger;
     struct hl_recalls recalls;
     struct hl_sender_gauges gauges;
+    struct hl_id_source ids; /* of spans */
 
     struct hl_msg stop, cut;
     bool is_cut; /* posted; the control thread's */
@@ -74,7 +75,7 @@ static void on_attempt_end(
     void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
 
 enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
-    struct hl_store *store, char *why, size_t why_len)
+    struct hl_store *store, struct hl_tracer *tracer, char *why, size_t why_len)
 {
     *out = NULL;
     struct hl_sender *s = calloc(1, sizeof *s);
@@ -96,6 +97,8 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     s->shares.courier = &s->courier;
     enum hl_err err =
         hl_courier_init(&s->courier, config, &s->docket, hl_store_data_dir(store), why, why_len);
+    hl_id_source_init(&s->ids);
+    s->courier.parcels.tracing = (struct hl_attempt_tracing){tracer, &s->ids};
     s->courier.on_end = on_attempt_end;
     s->courier.self = s;
     if (err == HL_OK && hl_thread_start(&s->thread, "hl-deliver", run, s) != 0) {
@@ -258,6 +261,7 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     HL_CRASH_POINT(WEBHOOK_ANSWERED);
     enum hl_attempt_verdict verdict = hl_verdict_of(&s->config->retried, p, result);
     hl_verdict_note(verdict, p, result, &s->gauges);
+    hl_attempt_span_end(p, result, verdict == HL_ATTEMPT_OK);
     judge(s, p, result);
     hl_attempt_outcome_fini(o);
     o->report = result->report;

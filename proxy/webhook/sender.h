@@ -10,6 +10,7 @@
 
 struct hl_config;
 struct hl_store;
+struct hl_tracer;
 
 struct hl_sender;
 
@@ -21,10 +22,10 @@ struct hl_sender_gauges {
     struct hl_histogram latency;                                  /* of attempts */
 };
 
-/* Starts the thread and gives the store its first credit. `why`: one line on failure (a CA file
- * that cannot be read …). */
+/* Starts the thread and gives the store its first credit. `tracer`: NULL, or what outlives it. `why`: one line on
+ * failure (a CA file that cannot be read …). */
 HL_MUST_CHECK enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
-    struct hl_store *store, char *why, size_t why_len);
+    struct hl_store *store, struct hl_tracer *tracer, char *why, size_t why_len);
 const struct hl_sender_gauges *hl_sender_get_gauges(const struct hl_sender *sender);
 
 /* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as

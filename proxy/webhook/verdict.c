@@ -37,6 +37,7 @@ static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_re
     char to[HL_DESTINATION_MAX];
     destination(p, to);
     HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_HEX("trace_id", hl_attempt_trace_id(p)),
         HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
         HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status));
 }
@@ -52,6 +53,7 @@ static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result 
     else
         snprintf(reason, sizeof reason, "status %u", result->http_status);
     HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &p->leased->run_id),
+        HL_LOG_HEX("trace_id", hl_attempt_trace_id(p)),
         HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
         HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason));
 }

@@ -26,6 +26,7 @@
 #include "store/relay_pass.h"
 #include "store/store.h"
 #include "tls/tls.h"
+#include "worker/call_trace.h"
 #include "worker/inquiry.h"
 #include "worker/worker.h"
 
@@ -134,25 +135,10 @@ static void begin_fingerprint(const struct hl_head *head, const struct hl_plan *
     mbedtls_sha256_free(&sha);
 }
 
-/* "00-<trace id>-<span id>-01": the run's id is the trace's. */
-static struct hl_str make_traceparent(const struct hl_run *run, char out[56])
-{
-    const struct hl_id *id = &run->id;
-    struct hl_id span = hl_id_next(run->runs->ids, run->times.started_ms);
-    char hex[2 * sizeof(span.b)]; /* of all of it: sixteen bytes at once cost less than eight */
-    hl_hex_write(hex, span.b, sizeof(span.b));
-    memcpy(out, "00-", 3);
-    hl_hex_write(out + 3, id->b, 16);
-    out[35] = '-';
-    memcpy(out + 36, hex + sizeof(hex) / 2, 16);
-    memcpy(out + 52, "-01", 4);
-    return (struct hl_str){out, 55};
-}
-
 /* Writes the head for the app into the run's page. False: it does not fit any head limit, or no
  * memory. */
 static bool write_page(struct hl_run *run, const struct hl_client *c, const struct hl_head *head,
-    const struct hl_plan *plan, struct hl_str traceparent)
+    const struct hl_plan *plan, const struct hl_call_trace *trace)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
     bool checks = w->config->auth == HL_AUTH_JWT;
@@ -164,7 +150,8 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
         .is_peer_trusted = c->is_peer_trusted,
         .is_https = c->callers->tls != NULL,
         .client_cert = c->callers->tls ? hl_tls_peer(&c->stream) : HL_STR(""),
-        .traceparent = traceparent,
+        .traceparent = trace->app,
+        .keeps_tracestate = trace->keeps_state,
         .wants_identity = plan->is_async || plan->webhook_url.n > 0 || plan->terms.keeps_stream,
         .drops_expect = plan->is_async || w->config->app_concurrency > 0, /* then we answer it */
         .keeps_authorization = !checks || w->config->forward_authorization,
@@ -194,7 +181,6 @@ static bool write_page(struct hl_run *run, const struct hl_client *c, const stru
 static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker *w,
     const struct hl_head *head, const struct hl_plan *plan, struct hl_str traceparent)
 {
-    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
     const struct hl_principal *who = w->principal;
     const struct hl_str secret = plan->webhook_url.n > 0 ? plan->webhook_secret : HL_STR("");
     struct hl_accept tmpl = {
@@ -208,7 +194,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
             plan->is_async ? (struct hl_str){run->request.page.p, run->request.page.n} : HL_STR(""),
         .webhook_url = plan->webhook_url,
         .webhook_secret = secret,
-        .traceparent = traceparent.n || !trace ? traceparent : trace->value,
+        .traceparent = traceparent,
         .subject = who ? who->subject : HL_STR(""),
         .identity = who ? who->identity : HL_STR(""),
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
@@ -256,11 +242,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
         refuse(c, NULL, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         return 0;
     }
-    char made[56];
-    const struct hl_field *trace = hl_head_field(head, HL_FIELD_TRACEPARENT);
-    bool has_trace = trace && hl_head_field_count(head, HL_FIELD_TRACEPARENT) == 1 &&
-                     hl_is_traceparent(trace->value);
-    struct hl_str traceparent = has_trace ? (struct hl_str){NULL, 0} : make_traceparent(run, made);
+    struct hl_call_trace trace;
+    hl_call_trace_begin(&trace, c, run, head, plan);
     c->mode = plan->is_async ? HL_MODE_ASYNC : HL_MODE_SYNC;
     run->is_pass = plan->kind == HL_PLAN_PASS;
     run->request.method = c->method;
@@ -277,8 +260,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     if (w->allowance.quota)
         run->allowance = w->allowance;
     bool is_told = plan->is_async || run->store.has_webhook || plan->terms.keeps_stream;
-    if (!write_page(run, c, head, plan, traceparent) ||
-        (is_told && !(run->store.accept = make_accept(run, w, head, plan, traceparent)))) {
+    if (!write_page(run, c, head, plan, &trace) ||
+        (is_told && !(run->store.accept = make_accept(run, w, head, plan, trace.kept)))) {
         hl_allowance_undo(&run->allowance);
         refuse(c, &run->id, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);
@@ -470,6 +453,8 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     }
     size_t used = pass_over_body(c, rest);
     struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
+    if (plan->kind == HL_PLAN_REFUSED && w->service->tracer)
+        hl_call_trace_refuse(c, w, head, &id);
     if (plan->kind == HL_PLAN_REFUSED)
         refuse(c, &id, &plan->refusal);
     else if (plan->kind == HL_PLAN_OPTIONS)

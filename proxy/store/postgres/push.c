@@ -21,6 +21,7 @@ enum hl_err hl_pg_read_claimed(
     struct hl_str attempt_log = hl_pg_str(row);
     claimed.first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
     claimed.events = hl_attempt_log_events(attempt_log);
+    claimed.waits_ms = hl_attempt_log_last_ms(attempt_log);
     hl_pg_read_columns(row, &hl_claimed_columns, &claimed);
     hl_pg_body(row, &claimed.body, &bytes);
     if (!has_run || claimed.head.n == 0)

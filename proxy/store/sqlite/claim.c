@@ -48,6 +48,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     claimed.run_id = *run_id;
     claimed.first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
     claimed.events = hl_attempt_log_events(attempt_log);
+    claimed.waits_ms = hl_attempt_log_last_ms(attempt_log);
     claimed.start_by_ms = hl_sql_int(row);
     hl_sql_columns(row, &hl_claimed_columns, &claimed);
     hl_sql_body(row, &claimed.body, &bytes);

@@ -60,6 +60,36 @@ Test(stored_head, of_another_run_has_its_id_and_a_trace_of_its_own)
     check(HEAD "traceparent: 00\r\n", false, HEAD "traceparent: 00\r\n");
 }
 
+Test(stored_head, may_stay_in_the_trace_that_was_the_runs_own)
+{
+    const char *head =
+        HEAD "traceparent: 00-01890a5dac96774bbcceb302099a8057-b7ad6b7169203331-01\r\n";
+    struct hl_id from, to;
+    struct hl_buf out;
+    cr_assert(hl_id_parse(HL_STR(OLD), &from) && hl_id_parse(HL_STR(NEW), &to));
+    struct hl_stored_edit stays = {.from = &from, .to = &to, .keeps_trace = true};
+    hl_buf_init(&out, 0);
+    cr_assert_eq(hl_stored_head_edit(&out, hl_str_from(head), &stays), HL_OK);
+    cr_assert(hl_str_eq(hl_buf_str(&out), hl_str_from(head)));
+    hl_buf_fini(&out);
+}
+
+static void check_trace(const char *head, const char *expected)
+{
+    struct hl_str found = hl_stored_head_traceparent(hl_str_from(head));
+    cr_assert(hl_str_eq(found, hl_str_from(expected)), "%.*s in %s", HL_STR_ARG(found), head);
+}
+
+Test(stored_head, has_the_traceparent_that_stands_last)
+{
+    check_trace(HEAD "traceparent: a\r\nVia: 1.1 x\r\n", "a");
+    check_trace(HEAD "Traceparent:a\r\n", "a");
+    check_trace(HEAD "X-traceparent: a\r\nVia: 1.1 x\r\n", "");
+    check_trace(HEAD, "");
+    check_trace("traceparent: a\r\n", ""); /* a start line */
+    check_trace("", "");
+}
+
 Test(stored_head, of_another_caller_has_no_credentials)
 {
     const char *head =

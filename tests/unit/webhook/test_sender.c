@@ -161,7 +161,8 @@ static void start(void)
         cr_assert(hl_schedule_parse(HL_STR("1s,4s"), &config.schedule));
     cr_assert(hl_webhook_retry_on_parse(HL_STR("network,404,other"), &config.retried));
     config.service_name = HL_STR("Service");
-    cr_assert_eq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK, "%s", why);
+    cr_assert_eq(
+        hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK, "%s", why);
 }
 
 static void stop(void)
@@ -970,11 +971,11 @@ Test(sender, does_not_start_with_a_setting_that_cannot_work)
     char why[200];
     config.webhook_concurrency = 1;
     config.service_name = HL_STR("not a token");
-    cr_assert_neq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK);
+    cr_assert_neq(hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK);
     cr_assert_not_null(strstr(why, "HOOKLINE_SERVICE_NAME"));
     config.service_name = HL_STR("Service");
     config.webhook_ca_file = HL_STR("/nonexistent/ca.pem");
-    cr_assert_neq(hl_sender_start(&sender, &config, &store, why, sizeof why), HL_OK);
+    cr_assert_neq(hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK);
     cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
     cr_assert_null(sender);
 }
