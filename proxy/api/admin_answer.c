@@ -136,7 +136,7 @@ static void refuse(struct hl_admin_connection *c, const struct hl_refusal *why)
 static void answer(struct hl_admin_connection *c)
 {
     struct hl_target target;
-    struct hl_asker asker = {.is_admin = false};
+    struct hl_asker asker = {.role = HL_ROLE_INVOKE};
     if (!hl_target_split(hl_buf_str(&c->target), &target)) {
         refuse(c, hl_refusal_make(HL_REFUSAL_TARGET_NO_PATH));
         return;
@@ -175,6 +175,20 @@ static void answer(struct hl_admin_connection *c)
 
 static void on_reply(struct hl_rest_call *call);
 
+/* What stands before a proxy of ours is not known here: it is the peer. */
+static void note_way(struct hl_admin_connection *c, struct hl_asker *asker)
+{
+    struct sockaddr_storage peer;
+    int n = sizeof(peer);
+    struct hl_ip ip;
+    asker->via = c->is_local ? "control_socket" : "admin_listener";
+    asker->has_uid = c->is_local;
+    asker->uid = c->uid;
+    if (!c->is_local && uv_tcp_getpeername(&c->stream.tcp, (struct sockaddr *)&peer, &n) == 0 &&
+        hl_ip_from_sockaddr((const struct sockaddr *)&peer, &ip))
+        hl_ip_format(&ip, asker->from);
+}
+
 static void ask_rest(
     struct hl_admin_connection *c, const struct hl_target *target, const struct hl_asker *asker)
 {
@@ -186,6 +200,7 @@ static void ask_rest(
         .asker = *asker,
         .last_event = &c->answer.last_event,
         .on_reply = on_reply};
+    note_way(c, &c->answer.call.asker);
     c->state = HL_ADMIN_ANSWER;
     c->answer.is_asking = c->answer.is_inside = true;
     hl_rest_begin(c->home->view.rest, &c->answer.call);

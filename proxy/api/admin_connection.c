@@ -35,14 +35,16 @@ static int init_stream(struct hl_admin_home *home, struct hl_stream *stream, boo
 }
 
 /* Only who could read the data directory anyway may use the control socket (contract 2). */
-static bool is_peer_allowed(const struct hl_stream *stream)
+static bool is_peer_allowed(const struct hl_stream *stream, uint32_t *uid)
 {
     uv_os_fd_t fd;
     struct ucred peer;
     socklen_t len = sizeof(peer);
-    return uv_fileno(&stream->handle, &fd) == 0 &&
-           getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-           (peer.uid == geteuid() || peer.uid == 0);
+    if (uv_fileno(&stream->handle, &fd) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+        return false;
+    *uid = peer.uid;
+    return peer.uid == geteuid() || peer.uid == 0;
 }
 
 /* False: out of memory. */
@@ -73,7 +75,7 @@ void hl_admin_connection_accept(
     c->is_reserved = listener->is_from_reserve;
     home->reserved_count += c->is_reserved;
     if (hl_listener_accept(listener, &c->stream) != 0 ||
-        (is_local && !is_peer_allowed(&c->stream)) || !begin_tls(c)) {
+        (is_local && !is_peer_allowed(&c->stream, &c->uid)) || !begin_tls(c)) {
         c->state = HL_ADMIN_CLOSING;
         hl_stream_close(&c->stream);
         return;

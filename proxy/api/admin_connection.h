@@ -66,6 +66,7 @@ struct hl_admin_connection {
     struct hl_list node;
     enum hl_admin_state state;
     bool is_local;    /* on the control socket */
+    uint32_t uid;     /* is_local: the peer's */
     bool is_reserved; /* has a descriptor of the reserve: it may ask once */
     bool is_open;     /* who asks is an admin of every project: nobody is asked for a token */
     struct hl_timer timer;

@@ -28,7 +28,7 @@ struct hl_figures {
     struct hl_auth_figures auth;
     struct hl_auth_counts tokens;                  /* summed over all workers */
     struct hl_tls_metrics handshakes[HL_TLS_USES]; /* likewise; zeros without TLS */
-    const struct hl_tracer_counts *traces;        /* NULL: there are none */
+    const struct hl_tracer_counts *traces;         /* NULL: there are none */
     bool has_tls, has_app_tls;
     int64_t certificate_expires_s;
     uint32_t connections_max;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/json.h"
 #include "api/rest_param.h"
 #include "auth/auth.h"
@@ -266,7 +267,21 @@ static enum hl_refusal_cause read_body(
 }
 
 /* What cannot be signed yet is not made either: its token is shown this once. */
+static void add_account(struct hl_rest_call *call);
+
 void hl_rest_add_account(struct hl_rest_call *call)
+{
+    hl_rest_with_audit(call, HL_REST_AUDITED_NEW, add_account);
+}
+
+static json_t *made_json(const struct hl_account *a)
+{
+    return show_limits(HL_JSON_OBJECT({"role", json_string(hl_role_text(a->role))},
+                           {"expires_at", hl_json_time(a->expires_ms)}),
+        &a->limits);
+}
+
+static void add_account(struct hl_rest_call *call)
 {
     int64_t now_ms = hl_clock_wall_ms();
     struct hl_id_source ids;
@@ -291,6 +306,14 @@ void hl_rest_add_account(struct hl_rest_call *call)
     add->account.id = hl_id_next(&ids, now_ms);
     add->account.created_ms = now_ms;
     hl_str_put(add->account.project, sizeof(add->account.project), call->project);
+    add->m.audit = hl_rest_audit(call, HL_AUDIT_ACCOUNT_MADE,
+        hl_audit_target_json("account", &add->account.id, hl_str_from(add->account.name)),
+        made_json(&add->account));
+    if (!add->m.audit) {
+        free(add);
+        hl_rest_refuse_memory(call);
+        return;
+    }
     hl_rest_ask_store(call, HL_STORE_ADD_ACCOUNT, &add->m);
     hl_rest_then(call, show_new);
 }
@@ -340,7 +363,24 @@ static enum hl_refusal_cause read_change(
     return *member ? HL_REFUSAL_LIMIT_MEMBERS : HL_REFUSAL_NONE;
 }
 
+/* Those that are changed. */
+static json_t *change_json(const struct hl_limits_change *change)
+{
+    json_t *all = show_limits(json_object(), &change->to);
+    for (int i = 0; all && i < HL_LIMIT_COUNT; i++)
+        if (!(change->which & 1u << i))
+            json_object_del(all, hl_limit_text((enum hl_limit)i));
+    return all;
+}
+
+static void limit_account(struct hl_rest_call *call);
+
 void hl_rest_limit_account(struct hl_rest_call *call)
+{
+    hl_rest_with_audit(call, HL_REST_AUDITED_ACCOUNT, limit_account);
+}
+
+static void limit_account(struct hl_rest_call *call)
 {
     struct hl_limit_account *l = calloc(1, sizeof(*l));
     if (!l) {
@@ -359,6 +399,14 @@ void hl_rest_limit_account(struct hl_rest_call *call)
     json_decref(body);
     l->id = call->id;
     hl_str_put(l->project, sizeof(l->project), call->project);
+    if (l->change.which)
+        l->m.audit = hl_rest_audit_target(
+            call, HL_AUDIT_ACCOUNT_LIMITED, "account", change_json(&l->change));
+    if (l->change.which && !l->m.audit) {
+        free(l);
+        hl_rest_refuse_memory(call);
+        return;
+    }
     hl_rest_ask_store(call, HL_STORE_LIMIT_ACCOUNT, &l->m);
     hl_rest_then(call, show_limited);
 }
@@ -378,10 +426,20 @@ static void show_limited(struct hl_rest_call *call)
 
 static void say_revoked(struct hl_rest_call *call);
 
+static void revoke_account(struct hl_rest_call *call);
+
 void hl_rest_revoke_account(struct hl_rest_call *call)
 {
+    hl_rest_with_audit(call, HL_REST_AUDITED_ACCOUNT, revoke_account);
+}
+
+static void revoke_account(struct hl_rest_call *call)
+{
     struct hl_revoke_account *r = calloc(1, sizeof(*r));
-    if (!r) {
+    if (r && !call->audited.is_so)
+        r->m.audit = hl_rest_audit_target(call, HL_AUDIT_ACCOUNT_REVOKED, "account", NULL);
+    if (!r || (!r->m.audit && !call->audited.is_so)) {
+        free(r);
         hl_rest_refuse_memory(call);
         return;
     }

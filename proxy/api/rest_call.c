@@ -16,6 +16,7 @@
 #include "run/service.h"
 #include "store/accept.h"
 #include "store/account.h"
+#include "store/audit.h"
 #include "store/body_file.h"
 #include "store/claim.h"
 #include "store/op.h"
@@ -150,6 +151,10 @@ void hl_rest_then(struct hl_rest_call *call, void (*step)(struct hl_rest_call *c
 
 void hl_rest_answer_free(struct hl_msg *msg)
 {
+    if (msg->type != HL_WORKER_RECENT) {
+        free(((struct hl_store_msg *)msg)->audit);
+        ((struct hl_store_msg *)msg)->audit = NULL;
+    }
     switch (msg->type) {
     case HL_STORE_ACCEPT:
         hl_accept_free((struct hl_accept *)msg);
@@ -180,6 +185,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
         break;
     case HL_STORE_OVERVIEW:
         hl_overview_fini((struct hl_overview *)msg);
+        break;
+    case HL_STORE_LIST_AUDIT:
+        hl_list_audit_fini((struct hl_list_audit *)msg);
         break;
     case HL_STORE_LIST_ACCOUNTS:
         hl_list_accounts_fini((struct hl_list_accounts *)msg);
@@ -223,8 +231,9 @@ static void drop_unkept_file(struct hl_rest_calls *calls, const struct hl_accept
 }
 
 /* What the store says has happened holds, whether or not somebody still waits to hear it. */
-static void apply(struct hl_rest_calls *calls, const struct hl_store_msg *m)
+static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 {
+    hl_rest_log_audit(m);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_REVOKE_ACCOUNT)
         hl_auth_revoke(calls->parts.auth, &((const struct hl_revoke_account *)m)->id);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_LIMIT_ACCOUNT)
@@ -302,6 +311,8 @@ static void release(struct hl_rest_call *call)
     hl_rest_drop_answers(call);
     free(call->named);
     call->named = NULL;
+    json_decref(call->audited.author);
+    call->audited.author = NULL;
 }
 
 void hl_rest_end(struct hl_rest_call *call)

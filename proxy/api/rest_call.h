@@ -42,6 +42,26 @@ struct hl_rest_calls {
 
 #define HL_REST_STORE_ANSWERS 3
 
+/* What a change is made to. */
+enum hl_rest_audited_kind {
+    HL_REST_AUDITED_NEW, /* nothing that is there yet, or that an id names */
+    HL_REST_AUDITED_ACCOUNT,
+    HL_REST_AUDITED_RUN,
+    HL_REST_AUDITED_DELIVERY,
+};
+
+/* Of a change by an admin (rest_audit.c): what its row says. */
+struct hl_rest_audited {
+    enum hl_rest_audited_kind of;
+    void (*then)(struct hl_rest_call *call);
+    bool is_broken;                     /* there was no memory to ask */
+    bool is_own;                        /* the run is the asker's own: nobody is told */
+    bool is_so;                         /* an account: it is revoked already */
+    json_t *author;                     /* owned */
+    char project[HL_NAME_MAX + 1];      /* of what is changed */
+    char name[HL_ACCOUNT_NAME_MAX + 1]; /* likewise: an account's, a run's app; may be empty */
+};
+
 typedef void hl_rest_handler(struct hl_rest_call *call);
 
 struct hl_rest_call {
@@ -83,6 +103,7 @@ struct hl_rest_call {
     bool is_counted;               /* of its account's rate, for a run that it makes */
     struct hl_exchange *listing;   /* rest_function.c; NULL: the app is not being asked */
     unsigned listing_address;      /* of the app's addresses, the next */
+    struct hl_rest_audited audited;
 };
 
 void hl_rest_calls_init(
@@ -108,6 +129,8 @@ const struct hl_rest_parts *hl_rest_get_parts(const struct hl_rest_call *call);
 struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call);
 /* Asks the store; `m` is given away and comes back in `answers`; what it cannot take is there at once. */
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
+/* Its answer has come: the line in the log of a change that was made (rest_audit.c). */
+void hl_rest_log_audit(struct hl_store_msg *m);
 /* What has answered is forgotten. */
 void hl_rest_drop_answers(struct hl_rest_call *call);
 /* Asks all workers, each with a copy. */

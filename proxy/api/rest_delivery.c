@@ -137,10 +137,11 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_tell
         {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }
 
-json_t *hl_rest_found_delivery_json(const struct hl_get_delivery *found)
+json_t *hl_rest_found_delivery_json(
+    const struct hl_rest_call *call, const struct hl_get_delivery *found)
 {
     json_t *json = hl_rest_delivery_json(&found->delivery, HL_REST_WHOLE);
-    return add(json, "url", hl_json_text_or_null(hl_buf_str(&found->webhook_url)));
+    return add(json, "url", hl_rest_secret_json(call, hl_buf_str(&found->webhook_url)));
 }
 
 /* ---- where a project's webhooks go, and how that goes ---- */
@@ -321,7 +322,7 @@ static void write_one(struct hl_rest_call *call)
 {
     const struct hl_get_delivery *g = (const struct hl_get_delivery *)call->answers[0];
     if (g->m.rc == HL_OK)
-        hl_rest_end_json(call, 200, hl_rest_found_delivery_json(g));
+        hl_rest_end_json(call, 200, hl_rest_found_delivery_json(call, g));
     else
         hl_rest_refuse_store(call, g->m.rc, "delivery");
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "api/rest_call.h"
+#include "store/audit.h"
 
 struct hl_delivery_row;
 struct hl_destination_row;
@@ -31,7 +32,8 @@ enum hl_rest_telling {
 
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery, enum hl_rest_telling telling);
 /* WHOLE, with the webhook's URL; of a reply OK. */
-json_t *hl_rest_found_delivery_json(const struct hl_get_delivery *found);
+json_t *hl_rest_found_delivery_json(
+    const struct hl_rest_call *call, const struct hl_get_delivery *found);
 
 /* ---- where a project's webhooks go, and how that goes ---- */
 
@@ -105,10 +107,31 @@ hl_rest_handler hl_rest_list_accounts, hl_rest_add_account, hl_rest_limit_accoun
 
 hl_rest_handler hl_rest_open_session;
 
+/* ---- who changed what ---- */
+
+hl_rest_handler hl_rest_list_audit;
+
+/* Before a change by an admin: finds out who that is, and about the target, which call->id names. Goes on with `then`,
+ * with nothing answered yet, also where the target is not there; else the call is refused. */
+void hl_rest_with_audit(
+    struct hl_rest_call *call, enum hl_rest_audited_kind of, hl_rest_handler *then);
+/* The row of a change to that target, or another one; to be put into the request (`m.audit`). Takes the objects, which
+ * may be NULL. NULL: out of memory. */
+struct hl_audit *hl_rest_audit_target(
+    struct hl_rest_call *call, enum hl_audit_action action, const char *kind, json_t *detail);
+struct hl_audit *hl_rest_audit(
+    struct hl_rest_call *call, enum hl_audit_action action, json_t *target, json_t *detail);
+/* A change that is no request of the store was made: asks for the row, which is taken. False: out of memory. */
+bool hl_rest_ask_audit(struct hl_rest_call *call, struct hl_audit *audit);
+
 /* ---- what only admins and whoever made a run may do with it ---- */
 
-/* Of this project, or of every one. */
+/* Of this project, or of every one. What changes something is refused to viewers by the table of routes alone. */
 bool hl_rest_is_admin(const struct hl_rest_call *call);
+/* An admin, or a viewer. */
+bool hl_rest_sees_all(const struct hl_rest_call *call);
+/* What such an answer says to admins alone: null to viewers, and where it is empty. A new reference, NULL: out of memory. */
+json_t *hl_rest_secret_json(const struct hl_rest_call *call, struct hl_str text);
 /* Whether the asker is an admin, or made the run. */
 bool hl_rest_is_his(const struct hl_rest_call *call, const struct hl_run_row *run);
 bool hl_rest_is_his_recent(const struct hl_rest_call *call, const struct hl_recent_run *run);

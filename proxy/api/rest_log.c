@@ -60,7 +60,7 @@ static void end(struct hl_rest_call *call, enum hl_err err)
         hl_rest_refuse_memory(call);
         return;
     }
-    if (!hl_rest_is_admin(call))
+    if (!hl_rest_sees_all(call))
         leave_out_deliveries(&reply->body);
     hl_run_log_trim(&reply->body);
     reply->status = 200;

@@ -135,10 +135,10 @@ static void show_project(struct hl_rest_call *call)
         return;
     }
     const struct hl_config *config = hl_rest_get_parts(call)->config;
-    bool is_admin = call->is_operator || call->asker.is_admin;
+    enum hl_role role = call->is_operator ? HL_ROLE_ADMIN : call->asker.role;
     hl_rest_end_json(call, 200,
         HL_JSON_OBJECT({"project_id", hl_json_text(hl_str_from(call->project))},
-            {"role", json_string(hl_role_text(is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE))},
+            {"role", json_string(hl_role_text(role))},
             {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))}, {"apps", names(l)},
             {"app_name", hl_json_text_or_null(config->app_name)},
             {"run_port", json_integer(run_port(config))}));
@@ -200,7 +200,7 @@ void hl_rest_show_overview(struct hl_rest_call *call)
     hl_str_put(o->project, sizeof(o->project), call->project);
     hl_str_put(o->app, sizeof(o->app), call->params.app);
     o->is_async = call->params.is_async;
-    o->with_deliveries = call->is_operator || call->asker.is_admin;
+    o->with_deliveries = hl_rest_sees_all(call);
     hl_rest_ask_store(call, HL_STORE_OVERVIEW, &o->m);
     hl_rest_then(call, write_overview);
 }

@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "http/prefer.h"
 #include "http/url.h"
+#include "store/audit.h"
 #include "store/destination.h"
 #include "store/question.h"
 
@@ -85,6 +86,15 @@ static bool read_delivery_state(struct hl_rest_call *call, struct hl_str value)
         if (hl_str_eq(value, hl_str_from(hl_delivery_state_text((enum hl_delivery_state)s))))
             call->params.state = s;
     return call->params.state >= 0;
+}
+
+static bool read_action(struct hl_rest_call *call, struct hl_str value)
+{
+    enum hl_audit_action action;
+    if (!hl_audit_action_parse(value, &action))
+        return false;
+    call->params.action = (int)action;
+    return true;
 }
 
 static bool read_async(struct hl_rest_call *call, struct hl_str value)
@@ -211,6 +221,10 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
 #define REASONS_ALLOWED                                                                            \
     "app_error, timeout, upstream_unreachable, upstream_reset, bad_response, interrupted, "        \
     "expired or response_not_kept"
+#define ACTIONS_ALLOWED                                                                            \
+    "account_made, account_limited, account_revoked, delivery_redelivered, "                       \
+    "deliveries_redelivered, run_cancelled, run_rerun, session_opened, key_rotated, "              \
+    "settings_changed or drain_begun"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -224,6 +238,7 @@ static const struct param {
     {HL_REST_LANES, "cursor", read_lane_cursor, "the next_cursor of the previous page"},
     {HL_REST_RUN_STATE, "state", read_run_state, "queued, running, success, failure or cancelled"},
     {HL_REST_DELIVERY_STATE, "state", read_delivery_state, "pending, delivered or dead"},
+    {HL_REST_ACTION, "action", read_action, ACTIONS_ALLOWED},
     {HL_REST_ASYNC, "async", read_async, "true or false"},
     {HL_REST_TIME, "since", read_since, TIME_ALLOWED},
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
@@ -324,7 +339,8 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
     struct hl_str query = call->query;
     struct hl_param given;
     uint32_t seen = 0;
-    call->params = (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .is_async = -1};
+    call->params =
+        (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .action = -1, .is_async = -1};
     while (hl_query_next(&query, &given))
         if (given.raw.n > 0 && !read_param(call, groups, &given, &seen))
             return false;

@@ -24,6 +24,7 @@ enum {
     HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
     HL_REST_PERIOD = 4096,
+    HL_REST_ACTION = 8192, /* of the audit */
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -36,6 +37,7 @@ struct hl_rest_params {
     bool has_after_lane;
     uint64_t after_lane; /* destinations: below the one of this number */
     int state;           /* of a run or a delivery, as the route has it; -1: any */
+    int action;          /* enum hl_audit_action; -1: any */
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;
     int64_t period_ms; /* 0: none was named */

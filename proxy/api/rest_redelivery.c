@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/json.h"
 #include "api/rest_param.h"
 #include "store/lease.h"
@@ -21,6 +22,19 @@
 
 static void say_one(struct hl_rest_call *call);
 
+static struct hl_audit *audit_one(struct hl_rest_call *call, const struct hl_redeliver *r)
+{
+    return hl_rest_audit(call, HL_AUDIT_DELIVERY_REDELIVERED,
+        hl_audit_target_json("delivery", &r->delivery_id, HL_STR("")), NULL);
+}
+
+static struct hl_audit *audit_all(struct hl_rest_call *call, const struct hl_redeliver *r)
+{
+    return hl_rest_audit(call, HL_AUDIT_DELIVERIES_REDELIVERED, NULL,
+        HL_JSON_OBJECT({"state", json_string(hl_delivery_state_text(r->state))},
+            {"since", hl_json_time(r->since_ms)}));
+}
+
 static bool ask(struct hl_rest_call *call, const struct hl_redeliver *what)
 {
     struct hl_redeliver *r = malloc(sizeof(*r));
@@ -28,11 +42,23 @@ static bool ask(struct hl_rest_call *call, const struct hl_redeliver *what)
         return false;
     *r = *what;
     hl_str_put(r->project, sizeof(r->project), call->project);
+    r->m.audit = hl_id_is_nil(&r->delivery_id) ? audit_all(call, r) : audit_one(call, r);
+    if (!r->m.audit) {
+        free(r);
+        return false;
+    }
     hl_rest_ask_store(call, HL_STORE_REDELIVER, &r->m);
     return true;
 }
 
+static void redeliver_one(struct hl_rest_call *call);
+
 void hl_rest_redeliver(struct hl_rest_call *call)
+{
+    hl_rest_with_audit(call, HL_REST_AUDITED_DELIVERY, redeliver_one);
+}
+
+static void redeliver_one(struct hl_rest_call *call)
 {
     if (ask(call, &(struct hl_redeliver){.delivery_id = call->id}))
         hl_rest_then(call, say_one);
@@ -270,7 +296,14 @@ static void redeliver_named(struct hl_rest_call *call, const json_t *body)
 
 /* ---- which of the two ---- */
 
+static void redeliver_many(struct hl_rest_call *call);
+
 void hl_rest_redeliver_many(struct hl_rest_call *call)
+{
+    hl_rest_with_audit(call, HL_REST_AUDITED_NEW, redeliver_many);
+}
+
+static void redeliver_many(struct hl_rest_call *call)
 {
     json_t *body = hl_json_read_object(call->body);
     if (!body)

@@ -154,9 +154,17 @@ void hl_rest_show_request(struct hl_rest_call *call)
 static void begin(struct hl_rest_call *call);
 static void show_new(struct hl_rest_call *call);
 
-void hl_rest_rerun(struct hl_rest_call *call)
+static void with_request(struct hl_rest_call *call)
 {
     hl_rest_with_request(call, begin);
+}
+
+void hl_rest_rerun(struct hl_rest_call *call)
+{
+    if (hl_rest_is_admin(call))
+        hl_rest_with_audit(call, HL_REST_AUDITED_RUN, with_request);
+    else
+        with_request(call);
 }
 
 static struct hl_str identity_of(const struct hl_rest_call *call)
@@ -243,6 +251,16 @@ static bool has_traces(const struct hl_rest_call *call)
     return service && service->tracer;
 }
 
+/* Of another's run, by an admin. False: out of memory. */
+static bool audit(struct hl_rest_call *call, struct hl_accept *accept)
+{
+    if (!hl_rest_is_admin(call) || call->audited.is_own)
+        return true;
+    accept->m.audit = hl_rest_audit_target(
+        call, HL_AUDIT_RUN_RERUN, "run", HL_JSON_OBJECT({"run_id", hl_json_id(&accept->run_id)}));
+    return accept->m.audit;
+}
+
 static void post(struct hl_rest_call *call, struct hl_get_run *g)
 {
     struct hl_id run_id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
@@ -254,6 +272,10 @@ static void post(struct hl_rest_call *call, struct hl_get_run *g)
     hl_buf_init(&head, 0);
     enum hl_err err = hl_stored_head_edit(&head, hl_buf_str(&g->request.head), &edit);
     struct hl_accept *accept = err ? NULL : make_accept(call, g, &run_id, hl_buf_str(&head));
+    if (accept && !audit(call, accept)) {
+        hl_accept_free(accept);
+        accept = NULL;
+    }
     if (head.n > 0)
         explicit_bzero(head.p, head.n);
     hl_buf_fini(&head);

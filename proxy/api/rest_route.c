@@ -15,6 +15,7 @@
 #define DELIVERY_FILTERS                                                                           \
     (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
 #define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
+#define AUDIT      (HL_REST_PAGE | HL_REST_TIME | HL_REST_ACTION)
 #define OVERVIEW   (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP | HL_REST_ASYNC)
 
 /* clang-format off */
@@ -34,28 +35,30 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/events", HL_REST_READ, HL_REST_EVENTS, hl_rest_show_events, true},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
     {HL_METHOD_GET, "/v2/projects/{p}/apps/{a}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
-    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
-    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_READ, 0, hl_rest_cancel_run, true},
+    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/rerun", HL_REST_RUN, 0, hl_rest_rerun, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_RUN, 0, hl_rest_cancel_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/events", HL_REST_READ, HL_REST_EVENTS, hl_rest_show_events, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/logs", HL_REST_READ, 0, hl_rest_show_log, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/request", HL_REST_READ, 0, hl_rest_show_request, false},
-    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/rerun", HL_REST_READ, 0, hl_rest_rerun, false},
-    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_READ, 0, hl_rest_cancel_run, true},
+    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/rerun", HL_REST_RUN, 0, hl_rest_rerun, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/runs/{i}/cancel", HL_REST_RUN, 0, hl_rest_cancel_run, true},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_ADMIN, DELIVERIES, hl_rest_list_deliveries, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries", HL_REST_LOOK, DELIVERIES, hl_rest_list_deliveries, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_many, false},
-    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/count", HL_REST_ADMIN, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
-    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_ADMIN, 0, hl_rest_show_delivery, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/count", HL_REST_LOOK, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_LOOK, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_ADMIN, HL_REST_LANES, hl_rest_list_destinations, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_LOOK, HL_REST_LANES, hl_rest_list_destinations, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
 
-    {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_ADMIN, 0, hl_rest_list_replicas, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/audit", HL_REST_LOOK, AUDIT, hl_rest_list_audit, false},
+
+    {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_LOOK, 0, hl_rest_list_replicas, false},
 
     {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
     /* whoever may see every project needs none to find an id */
@@ -75,6 +78,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
+    {HL_METHOD_GET, "/v2/audit", HL_REST_OPERATOR, AUDIT, hl_rest_list_audit, false},
     {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},
 };
 /* clang-format on */
@@ -197,6 +201,19 @@ static bool is_served_here(struct hl_rest_call *call)
     return false;
 }
 
+#define INVOKE (1u << HL_ROLE_INVOKE)
+#define ADMIN  (1u << HL_ROLE_ADMIN)
+#define VIEWER (1u << HL_ROLE_VIEWER)
+
+/* Which roles have a right. The last is nobody's by a token. */
+static const unsigned roles_of[] = {
+    [HL_REST_READ] = INVOKE | ADMIN | VIEWER,
+    [HL_REST_RUN] = INVOKE | ADMIN,
+    [HL_REST_LOOK] = ADMIN | VIEWER,
+    [HL_REST_ADMIN] = ADMIN,
+    [HL_REST_OPERATOR] = 0,
+};
+
 static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
 {
     const struct hl_asker *asker = &call->asker;
@@ -207,8 +224,10 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
             call, *asker->project ? HL_REFUSAL_REST_OTHER_PROJECT : HL_REFUSAL_REST_NO_PROJECT);
         return false;
     }
-    if (right == HL_REST_ADMIN && !asker->is_admin) {
-        hl_rest_refuse(call, HL_REFUSAL_REST_NOT_ADMIN);
+    if (!(roles_of[right] & 1u << asker->role)) {
+        hl_rest_refuse(call, asker->role == HL_ROLE_VIEWER ? HL_REFUSAL_REST_VIEWER
+                             : right == HL_REST_LOOK       ? HL_REFUSAL_REST_NOT_VIEWER
+                                                           : HL_REFUSAL_REST_NOT_ADMIN);
         return false;
     }
     return true;

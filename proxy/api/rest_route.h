@@ -7,6 +7,8 @@
 
 enum hl_rest_right {
     HL_REST_READ,     /* every role */
+    HL_REST_RUN,      /* who may call the app: makes and ends runs */
+    HL_REST_LOOK,     /* admins and viewers: sees more */
     HL_REST_ADMIN,    /* admin */
     HL_REST_OPERATOR, /* an admin of every project: over all of them */
 };

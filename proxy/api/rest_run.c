@@ -237,7 +237,7 @@ static bool ask_for_run(struct hl_rest_call *call)
         return false;
     g->run_id = call->id;
     g->with_place = true;
-    if (hl_rest_is_admin(call) || call->asker.identity_n > 0)
+    if (hl_rest_sees_all(call) || call->asker.identity_n > 0)
         g->with_request = HL_ASKED_HEAD;
     hl_str_put(g->project, sizeof(g->project), call->project);
     hl_str_put(g->app, sizeof(g->app), call->app);
@@ -304,7 +304,7 @@ static json_t *delivery_json(const struct hl_rest_call *call, const struct hl_de
     const struct hl_get_delivery *g =
         call->answer_count > 2 ? (const struct hl_get_delivery *)call->answers[2] : NULL;
     return hl_rest_delivery_json(g && g->m.rc == HL_OK ? &g->delivery : listed,
-        hl_rest_is_admin(call) ? HL_REST_WHOLE : HL_REST_PLAIN);
+        hl_rest_sees_all(call) ? HL_REST_WHOLE : HL_REST_PLAIN);
 }
 
 static json_t *deliveries_json(const struct hl_rest_call *call)
@@ -422,7 +422,21 @@ static void cancel(struct hl_rest_call *call);
 void hl_rest_cancel_run(struct hl_rest_call *call)
 {
     call->reply.run_id = call->id;
-    hl_rest_as_owner(call, cancel);
+    if (hl_rest_is_admin(call))
+        hl_rest_with_audit(call, HL_REST_AUDITED_RUN, cancel);
+    else
+        hl_rest_as_owner(call, cancel);
+}
+
+/* Another's run, by an admin. */
+static bool is_audited(const struct hl_rest_call *call)
+{
+    return hl_rest_is_admin(call) && !call->audited.is_own;
+}
+
+static struct hl_audit *audit_cancel(struct hl_rest_call *call)
+{
+    return hl_rest_audit_target(call, HL_AUDIT_RUN_CANCELLED, "run", NULL);
 }
 
 static void cancel(struct hl_rest_call *call)
@@ -439,6 +453,12 @@ static void cancel(struct hl_rest_call *call)
     hl_str_put(ref->project, sizeof(ref->project), call->project);
     hl_str_put(ref->app, sizeof(ref->app), call->app);
     ref->order = order;
+    if (is_audited(call) && !(ref->m.audit = audit_cancel(call))) {
+        free(ref);
+        free(order);
+        hl_rest_refuse_memory(call);
+        return;
+    }
     hl_rest_ask_store(call, HL_STORE_CANCEL, &ref->m);
     hl_rest_then(call, cancel_recent);
 }
@@ -454,8 +474,18 @@ static void cancel_recent(struct hl_rest_call *call)
     hl_rest_then(call, say_cancelled);
 }
 
+/* Whether or not the row could be written, the run has ended. */
+static void say_told(struct hl_rest_call *call)
+{
+    end_cancel(call, HL_OK);
+}
+
 static void say_cancelled(struct hl_rest_call *call)
 {
     const struct hl_recent_ask *found = found_by(call);
-    end_cancel(call, found ? found->rc : HL_ERR_NOT_FOUND);
+    enum hl_err rc = found ? found->rc : HL_ERR_NOT_FOUND;
+    if (rc == HL_OK && is_audited(call) && hl_rest_ask_audit(call, audit_cancel(call)))
+        hl_rest_then(call, say_told);
+    else
+        end_cancel(call, rc);
 }

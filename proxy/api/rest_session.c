@@ -51,6 +51,33 @@ static bool asks_no_token(const struct hl_config *config, enum hl_role role)
                                  : config->auth == HL_AUTH_NONE;
 }
 
+/* With what it may, a session of an admin is a change; one that calls the app is not. */
+static bool is_told(struct hl_rest_call *call, const struct hl_grant *grant)
+{
+    if (grant->role == HL_ROLE_INVOKE)
+        return false;
+    struct hl_audit *audit = hl_rest_audit(call, HL_AUDIT_SESSION_OPENED, NULL,
+        HL_JSON_OBJECT({"role", json_string(hl_role_text(grant->role))},
+            {"expires_at", hl_json_time(grant->expires_ms)}));
+    return hl_rest_ask_audit(call, audit);
+}
+
+/* Takes the answer. Whether or not its row can be written, the line in the log is. */
+static void hand_out(struct hl_rest_call *call, const struct hl_grant *grant, json_t *answer)
+{
+    struct hl_reply *reply = &call->reply;
+    if (!is_told(call, grant)) {
+        hl_rest_end_json(call, 201, answer);
+        return;
+    }
+    reply->status = 201;
+    hl_str_put(reply->content_type, sizeof(reply->content_type), "application/json");
+    if (hl_json_write(answer, &reply->body) == HL_OK)
+        hl_rest_then(call, hl_rest_end);
+    else
+        hl_rest_refuse_memory(call);
+}
+
 static void open_session(struct hl_rest_call *call)
 {
     enum hl_role role;
@@ -76,7 +103,7 @@ static void open_session(struct hl_rest_call *call)
     }
     hl_buf_init(&token, HL_OWN_TOKEN_MAX);
     if (hl_issuer_sign(hl_auth_issuer(parts->auth), &grant, &token) == HL_OK)
-        hl_rest_end_json(call, 201,
+        hand_out(call, &grant,
             HL_JSON_OBJECT({"url", hl_json_text(hl_str_from(url))},
                 {"token", hl_json_text(hl_buf_str(&token))},
                 {"expires_at", hl_json_time(grant.expires_ms)}));
@@ -91,5 +118,5 @@ void hl_rest_open_session(struct hl_rest_call *call)
     if (!parts->service)
         hl_rest_refuse(call, HL_REFUSAL_NO_SIDECAR);
     else
-        open_session(call);
+        hl_rest_with_audit(call, HL_REST_AUDITED_NEW, open_session);
 }

@@ -71,6 +71,17 @@ static bool says(const json_t *claim, struct hl_str wanted)
     return false;
 }
 
+/* Of several the one that may do most. */
+static enum hl_role read_role(const json_t *json, const struct hl_claim_rules *rules)
+{
+    const json_t *claim =
+        rules->role_claim.n > 0 ? json_object_get(json, rules->role_claim.p) : NULL;
+    if (says(claim, HL_STR("admin")))
+        return HL_ROLE_ADMIN;
+    return says(claim, HL_STR("viewer")) && !says(claim, HL_STR("invoke")) ? HL_ROLE_VIEWER
+                                                                           : HL_ROLE_INVOKE;
+}
+
 enum hl_refusal_cause hl_claims_read_outside(
     const json_t *json, const struct hl_claim_rules *rules, struct hl_claims *out)
 {
@@ -85,9 +96,7 @@ enum hl_refusal_cause hl_claims_read_outside(
         return HL_REFUSAL_TOKEN_ISS;
     if (rules->audience.n > 0 && !says(json_object_get(json, "aud"), rules->audience))
         return HL_REFUSAL_TOKEN_AUD;
-    bool is_admin = rules->role_claim.n > 0 &&
-                    says(json_object_get(json, rules->role_claim.p), HL_STR("admin"));
-    out->role = is_admin ? HL_ROLE_ADMIN : HL_ROLE_INVOKE;
+    out->role = read_role(json, rules);
     out->has_all_projects = rules->project_claim.n == 0;
     if (!out->has_all_projects)
         out->project = text_of(json_object_get(json, rules->project_claim.p));

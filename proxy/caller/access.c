@@ -33,9 +33,12 @@ static struct hl_str take_last(struct hl_str *list)
 }
 
 /* From the nearest hop on, as long as those who added them are trusted. */
-static void find_client(
+void hl_access_find_client(
     char client[HL_IP_TEXT], const struct hl_head *head, const struct hl_cidr_list *trusted)
 {
+    struct hl_ip peer;
+    if (!hl_ip_parse(hl_str_from(client), &peer) || !hl_cidr_list_has(trusted, &peer))
+        return;
     for (size_t i = head->field_count; i-- > 0;) {
         if (head->fields[i].id != HL_FIELD_X_FORWARDED_FOR)
             continue;
@@ -74,9 +77,8 @@ struct hl_access_line *hl_access_line_new(
         return NULL;
     memset(line, 0, sizeof(*line));
     hl_str_put(line->client, sizeof(line->client), peer);
-    struct hl_ip ip;
-    if (head && hl_ip_parse(hl_str_from(peer), &ip) && hl_cidr_list_has(trusted, &ip))
-        find_client(line->client, head, trusted);
+    if (head)
+        hl_access_find_client(line->client, head, trusted);
     if (head)
         memcpy(line->method, head->method.p, cut(head->method.n, HL_ACCESS_METHOD));
     line->path_n = path_n;

@@ -36,6 +36,10 @@ struct hl_access_line {
 struct hl_access_line *hl_access_line_new(
     const char *peer, const struct hl_head *head, const struct hl_cidr_list *trusted);
 
+/* `client` is the peer's address: if that is trusted, and `head` names who is before it, it becomes theirs. */
+void hl_access_find_client(
+    char client[HL_IP_TEXT], const struct hl_head *head, const struct hl_cidr_list *trusted);
+
 /* What only the end tells. */
 struct hl_access_outcome {
     uint16_t status; /* 0: none was sent */

@@ -334,6 +334,7 @@ static int ask_store(
                                    .query = split.query,
                                    .body = request->body,
                                    .is_operator = true,
+                                   .asker = {.via = "command", .has_uid = true, .uid = getuid()},
                                    .on_reply = on_reply}};
     hl_rest_begin(session->rest, &local.call);
     hl_rest_keep_loop(session->rest, true);

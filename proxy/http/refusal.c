@@ -328,6 +328,12 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(REST_NOT_ADMIN, 403,
         "This needs a token with the role admin; this token's role is invoke: it may call the app "
         "and read runs, results and the list of service accounts."),
+    ROW(REST_NOT_VIEWER, 403,
+        "This needs a token with the role admin or viewer; this token's role is invoke: it may "
+        "call the app and read runs, results and the list of service accounts."),
+    ROW(REST_VIEWER, 403,
+        "This token's role is viewer: it sees what an admin sees, and changes nothing. This "
+        "changes something, or calls the app."),
     ROW(REST_NOT_YOURS, 403,
         "This needs a token with the role admin, or the token of the subject that made the run; "
         "this token's role is invoke, and another subject made it."),
@@ -418,7 +424,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(ACCOUNT_EXPIRY, 400,
         "The member expires_at is not a time in the future, at most ten years away, as RFC 3339 "
         "(2027-01-31T00:00:00Z) or in milliseconds since 1970."),
-    ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\" or \"admin\"."),
+    ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\", \"admin\" or \"viewer\"."),
     ROW(LIMIT_MEMBERS, 400,
         "The member %s cannot be changed. Only max_running, max_queued, rate and max_priority "
         "can."),

@@ -129,6 +129,15 @@ enum hl_err hl_batch_pick_running(const struct hl_batch *b, struct hl_list_runs 
     return HL_OK;
 }
 
+/* There is no change without it: what was done before it in this transaction goes, too. */
+static enum hl_err write_audit(struct hl_batch *b, const struct hl_audit *audit)
+{
+    enum hl_err err = b->driver->vt->audit(b->driver, audit);
+    if (err)
+        b->driver->is_broken = true;
+    return err;
+}
+
 static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
 {
     const struct hl_operation *operation = hl_operation_of(op->m);
@@ -136,7 +145,9 @@ static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
     if (err)
         return err;
     hl_operation_restore(op);
-    return operation->apply ? operation->apply(b, op) : HL_ERR_INVALID;
+    op->is_void = false;
+    err = operation->apply ? operation->apply(b, op) : HL_ERR_INVALID;
+    return err || !op->m->audit || op->is_void ? err : write_audit(b, op->m->audit);
 }
 
 /* --- handing out ---------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ struct hl_accept;
 struct hl_account;
 struct hl_attempt;
 struct hl_attempt_outcome;
+struct hl_audit;
 struct hl_backlog;
 struct hl_buf;
 struct hl_claimed;
@@ -91,6 +92,8 @@ struct hl_driver_vt {
     enum hl_err (*limit_account)(struct hl_driver *d, struct hl_limit_account *l);
     enum hl_err (*tally)(struct hl_driver *d, const struct hl_told_tally *t);
     enum hl_err (*touch_accounts)(struct hl_driver *d, const struct hl_touch_accounts *t);
+    /* Its row is written, or, if that is there, counts what it says. */
+    enum hl_err (*audit)(struct hl_driver *d, const struct hl_audit *audit);
 
     /* With a data_dir. */
     enum hl_err (*keep_signing_key)(struct hl_driver *d, struct hl_str key);

@@ -41,6 +41,8 @@ enum hl_store_op {
     HL_STORE_SAY_PROGRESS,      /* struct hl_say_progress, only where it is shared */
     HL_STORE_TALLY,             /* struct hl_told_tally: synchronous calls that have ended */
     HL_STORE_OVERVIEW,          /* struct hl_overview (question.h) */
+    HL_STORE_AUDIT,             /* struct hl_store_msg: its row of audit.h is written */
+    HL_STORE_LIST_AUDIT,        /* struct hl_list_audit (audit.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */
@@ -55,6 +57,8 @@ struct hl_store_msg {
     enum hl_err rc;    /* set on the reply */
     struct hl_mailbox *reply_to;
     struct hl_slot_name from; /* the asker's object; not touched by the store */
+    /* The asker's: what is written of the change with it, if it is OK and changes anything (audit.h). NULL: nothing. */
+    struct hl_audit *audit;
 };
 
 #endif

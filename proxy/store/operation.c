@@ -7,6 +7,7 @@
 #include "base/id_map.h"
 #include "store/accept.h"
 #include "store/account.h"
+#include "store/audit.h"
 #include "store/backlog.h"
 #include "store/batch.h"
 #include "store/claim.h"
@@ -168,13 +169,16 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     const struct hl_lanes *lanes = &b->driver->backlog->lanes;
     uint64_t left = hl_redeliver_room(r, lanes->max_pending, lanes->now.pending);
     if (r->leaves_room && left == 0) {
-        r->has_more = true;
+        r->has_more = op->is_void = true;
         return HL_OK;
     }
     unsigned step = left < REDELIVER_STEP ? (unsigned)left : REDELIVER_STEP;
     enum hl_err rc = b->driver->vt->redeliver(b->driver, r, step, b->now_ms, &is_done);
     r->has_more = !is_done;
     op->has_more = !is_done && left > step;
+    op->is_void = r->count == 0;
+    if (r->m.audit && hl_id_is_nil(&r->delivery_id))
+        r->m.audit->count = (int64_t)r->count;
     return rc;
 }
 
@@ -187,8 +191,10 @@ static enum hl_err add_account(struct hl_batch *b, struct hl_batch_op *op)
 
 static enum hl_err revoke_account(struct hl_batch *b, struct hl_batch_op *op)
 {
-    return b->driver->vt->revoke_account(
+    enum hl_err err = b->driver->vt->revoke_account(
         b->driver, (struct hl_revoke_account *)op->m, b->now_ms, &op->revoked_ms);
+    op->is_void = op->revoked_ms != b->now_ms; /* it was so before */
+    return err;
 }
 
 static void fill_revoke_account(const struct hl_batch_op *op)
@@ -209,6 +215,12 @@ static enum hl_err touch_accounts(struct hl_batch *b, struct hl_batch_op *op)
 static enum hl_err keep_key(struct hl_batch *b, struct hl_batch_op *op)
 {
     return b->driver->vt->keep_signing_key(b->driver, ((struct hl_keep_key *)op->m)->key);
+}
+
+static enum hl_err audit(struct hl_batch *b, struct hl_batch_op *op)
+{
+    (void)b;
+    return op->m->audit ? HL_OK : HL_ERR_INVALID; /* which writes it (batch.c) */
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
@@ -251,6 +263,11 @@ static void clear_overview(struct hl_store_msg *m)
 static void clear_list_accounts(struct hl_store_msg *m)
 {
     hl_list_accounts_fini((struct hl_list_accounts *)m);
+}
+
+static void clear_list_audit(struct hl_store_msg *m)
+{
+    hl_list_audit_fini((struct hl_list_audit *)m);
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
@@ -303,6 +320,10 @@ static const struct hl_operation operations[] = {
         .limit_at = offsetof(struct hl_list_accounts, limit),
         .clear = clear_list_accounts},
 
+    [HL_STORE_LIST_AUDIT] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_audit, limit),
+        .clear = clear_list_audit},
+
     [HL_STORE_OVERVIEW] = {.is_question = true, .clear = clear_overview},
 
     [HL_STORE_LIST_KEYS] = {.is_question = true},
@@ -312,6 +333,7 @@ static const struct hl_operation operations[] = {
         .apply = revoke_account,
         .fill = fill_revoke_account},
     [HL_STORE_LIMIT_ACCOUNT] = {.gives_up = true, .apply = limit_account},
+    [HL_STORE_AUDIT] = {.gives_up = true, .apply = audit},
     [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},
     [HL_STORE_KEEP_STREAM] = {.gives_up = true, .may_be_refused = true, .weigh = weigh_keep_stream},

@@ -21,7 +21,8 @@ _Static_assert(HL_DELIVERY_PENDING == 0 && HL_DELIVERY_OK == 1 && HL_DELIVERY_DE
 _Static_assert(HL_ATTEMPT_OK == 0 && HL_ATTEMPT_RETRY == 1 && HL_ATTEMPT_DEAD == 2 &&
                    HL_ATTEMPT_ABANDONED == 3 && HL_ATTEMPT_UNKNOWN == 4,
     "verdicts are stored");
-_Static_assert(HL_ROLE_INVOKE == 0 && HL_ROLE_ADMIN == 1, "roles are stored");
+_Static_assert(
+    HL_ROLE_INVOKE == 0 && HL_ROLE_ADMIN == 1 && HL_ROLE_VIEWER == 2, "roles are stored");
 
 static const char *const state_texts[] = {
 #define X(name, text) [HL_RUN_##name] = (text),

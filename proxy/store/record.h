@@ -67,7 +67,8 @@ static inline bool hl_store_name_fits(struct hl_str name, const char *wanted)
 /* Contract 8 and 9. */
 #define HL_ROLE_MAP(X)                                                                             \
     X(INVOKE, "invoke") /* call the app, read its runs */                                          \
-    X(ADMIN, "admin")   /* also accounts, cancel, redeliver */
+    X(ADMIN, "admin")   /* also accounts, cancel, redeliver */                                     \
+    X(VIEWER, "viewer") /* see what an admin sees, but secrets, and change nothing */
 
 enum hl_role {
 #define X(name, text) HL_ROLE_##name,

@@ -103,6 +103,9 @@ static enum hl_refusal_cause find_refusal(const struct hl_client *c, struct hl_p
 {
     const struct hl_store_gauges *gauges =
         hl_store_get_gauges(hl_worker_of(c->callers)->service->store);
+    const struct hl_principal *who = hl_worker_of(c->callers)->principal;
+    if (who && who->role == HL_ROLE_VIEWER)
+        return HL_REFUSAL_REST_VIEWER;
     if (c->messages.framing == HL_FRAMING_LENGTH && c->messages.left > c->body_max)
         return plan->is_async ? HL_REFUSAL_ASYNC_BODY_TOO_LARGE : HL_REFUSAL_SYNC_BODY_TOO_LARGE;
     if (plan->webhook_url.n > 0 &&
@@ -111,7 +114,7 @@ static enum hl_refusal_cause find_refusal(const struct hl_client *c, struct hl_p
     if (plan->webhook_url.n > 0 && !plan->is_async &&
         hl_store_is_destination_full(hl_worker_of(c->callers)->service->store, plan->webhook_url))
         return HL_REFUSAL_DESTINATION_FULL;
-    if (!settle_priority(plan, hl_worker_of(c->callers)->principal))
+    if (!settle_priority(plan, who))
         return HL_REFUSAL_RUN_PRIORITY_RIGHT;
     return HL_REFUSAL_NONE;
 }

@@ -49,7 +49,7 @@ void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who)
     if (!who)
         return;
     bool is_name = who->project.n <= HL_NAME_MAX; /* a longer one belongs to no project */
-    asker->is_admin = who->role == HL_ROLE_ADMIN;
+    asker->role = who->role;
     asker->has_all_projects = who->has_all_projects;
     copy_cut(asker->project, HL_NAME_MAX, is_name ? who->project : HL_STR(""));
     copy_cut(asker->subject, HL_ASKER_SUBJECT, who->subject);
@@ -214,6 +214,10 @@ void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
         refuse(c, HL_REFUSAL_NO_MEMORY);
         return;
     }
+    struct hl_asker *who = &q->asked->asker;
+    who->via = "run_listener";
+    hl_str_put(who->from, sizeof(who->from), c->peer);
+    hl_access_find_client(who->from, &c->callers->head, &c->callers->config->trusted_proxies);
     hl_last_event_read(&q->asked->last_event, &c->callers->head);
     if (hl_buf_append_str(&q->asked->target, c->callers->head.target) != HL_OK) {
         refuse_made(q, HL_REFUSAL_NO_MEMORY);

@@ -8,6 +8,7 @@
 #include "http/head.h"
 #include "loop/mailbox.h"
 #include "loop/slot.h"
+#include "net/address.h"
 #include "route/plan.h"
 #include "worker/follow.h"
 #include "worker/reply.h"
@@ -21,7 +22,13 @@ struct hl_asker {
     bool is_unknown; /* HOOKLINE_AUTH=none: nobody was asked; the rest is empty */
     /* Not nil: another replica asks for somebody who may follow this run's events; the rest is empty. */
     struct hl_id relayed;
-    bool is_admin;
+    /* Where the request came from: text that lasts; NULL: a command without a sidecar. The address is that of the caller
+     * behind HOOKLINE_TRUSTED_PROXIES; the uid that of who asks on the control socket. */
+    const char *via;
+    char from[HL_IP_TEXT];
+    bool has_uid;
+    uint32_t uid;
+    enum hl_role role;
     bool has_all_projects;
     char project[HL_NAME_MAX + 1];      /* else the one; may be empty: none */
     char subject[HL_ASKER_SUBJECT + 1]; /* of the token, cut; may be empty */

@@ -416,7 +416,7 @@ test('what makes no account is refused with the reason', async (t) => {
         [{ name: 'a', expires_at: '2126-01-01T00:00:00Z' }, /ten years/],
         [{ name: 'a', expires_at: 'soon' }, /member expires_at/],
         [{ name: 'a', expires_at: null }, /member expires_at/],
-        [{ name: 'a', expires_at, role: 'root' }, /"invoke" or "admin"/],
+        [{ name: 'a', expires_at, role: 'root' }, /"invoke", "admin" or "viewer"/],
     ])
         assertRefused(await make(body), 400, pattern);
     assert.equal((await make({ name: '\u{1f600}'.repeat(60), expires_at })).status, 201);

@@ -37,7 +37,7 @@ static const struct hl_pg_operation *const order[] = {&hl_pg_op_add, &hl_pg_op_c
     &hl_pg_op_keep_stream, &hl_pg_op_say_progress, &hl_pg_op_release, &hl_pg_op_finish,
     &hl_pg_op_outcome, &hl_pg_op_attempt, &hl_pg_op_redeliver_one, &hl_pg_op_redeliver_many,
     &hl_pg_op_account_add, &hl_pg_op_account_revoke, &hl_pg_op_account_limit,
-    &hl_pg_op_account_touch, &hl_pg_op_key_keep, &hl_pg_op_tally};
+    &hl_pg_op_account_touch, &hl_pg_op_audit, &hl_pg_op_key_keep, &hl_pg_op_tally};
 
 /* --- filling -------------------------------------------------------------------------------- */
 
@@ -91,6 +91,8 @@ static void add_part(struct hl_pg_store *s, struct hl_pg_flush *f, struct hl_pg_
     if (f->flight.n < HL_PG_FLIGHT_MAX)
         f->parts[f->flight.n] = (struct hl_pg_part){ops, n};
     hl_pg_link_add(&s->writer, &f->flight, how->query, &s->params);
+    if (how == &hl_pg_op_add && hl_pg_audit_bind_accepted(s, ops, n))
+        hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_AUDIT_ACCEPTED, &s->params);
 }
 
 static void add_parts(struct hl_pg_store *s, struct hl_pg_flush *f)

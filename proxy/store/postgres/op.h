@@ -84,11 +84,18 @@ bool hl_pg_op_is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op);
 void hl_pg_op_set_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 void hl_pg_op_clear_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 
+/* The row of who made the change (store/audit.h), if the request has one: {audited} of sql/parts.sql, and as items of
+ * arrays. */
+void hl_pg_audit_bind(struct hl_pg_params *p, const struct hl_store_msg *m);
+void hl_pg_audit_add_row(struct hl_pg_columns *c, const struct hl_store_msg *m);
+/* Of ACCEPTs, at s->params, for AUDIT_ACCEPTED. False: none of them has one. */
+bool hl_pg_audit_bind_accepted(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n);
+
 /* The rows, by what they are about. */
 extern const struct hl_pg_operation hl_pg_op_add, hl_pg_op_finish, hl_pg_op_release,
     hl_pg_op_cancel, hl_pg_op_attempt, hl_pg_op_outcome, hl_pg_op_redeliver_one,
     hl_pg_op_redeliver_many, hl_pg_op_account_add, hl_pg_op_account_revoke, hl_pg_op_account_limit,
-    hl_pg_op_account_touch, hl_pg_op_key_keep, hl_pg_op_keep_stream, hl_pg_op_say_progress,
-    hl_pg_op_tally;
+    hl_pg_op_account_touch, hl_pg_op_audit, hl_pg_op_key_keep, hl_pg_op_keep_stream,
+    hl_pg_op_say_progress, hl_pg_op_tally;
 
 #endif

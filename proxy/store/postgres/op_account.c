@@ -30,6 +30,7 @@ static void bind_add(struct hl_pg_store *s, struct hl_pg_params *p, const struct
     hl_limits_to_numbers(&a->limits, limits);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
         hl_pg_add_int(p, limit_params[i], limits[i]);
+    hl_pg_audit_bind(p, op->m);
 }
 
 static void note_add(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -51,6 +52,7 @@ static void bind_revoke(struct hl_pg_store *s, struct hl_pg_params *p, const str
     hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &r->id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
+    hl_pg_audit_bind(p, op->m);
 }
 
 static void read_revoke(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -84,6 +86,7 @@ static void bind_limit(struct hl_pg_store *s, struct hl_pg_params *p, const stru
     hl_pg_add_int(p, HL_PG_P_CHANGED, l->change.which);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS - 1; i++)
         hl_pg_add_int(p, limit_params[i], limits[i]);
+    hl_pg_audit_bind(p, op->m);
 }
 
 static void read_limit(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -194,6 +194,7 @@ static void bind_one(struct hl_pg_store *s, struct hl_pg_params *p, const struct
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(redeliver_of(op)->project));
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
+    hl_pg_audit_bind(p, op->m);
 }
 
 /* As far as is known. */
@@ -214,6 +215,7 @@ static void bind_many(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     hl_pg_add_int(p, HL_PG_P_MAX, left < REDELIVER_STEP ? (int64_t)left : REDELIVER_STEP);
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
+    hl_pg_audit_bind(p, op->m);
 }
 
 static void read_redeliver(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

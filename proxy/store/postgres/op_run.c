@@ -356,6 +356,7 @@ static void add_cancel(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     hl_pg_columns_text(c, HL_PG_P_APP, hl_str_from(ref_of(op)->app));
     hl_pg_columns_int(c, HL_PG_P_ENDED_MS, hl_clock_wall_ms());
     add_delivery_id(s, c, op);
+    hl_pg_audit_add_row(c, op->m);
 }
 
 static void read_cancel(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)

@@ -1,10 +1,11 @@
-/* question_shared.c - what is asked of what all replicas share: accounts, keys, names of apps. */
+/* question_shared.c - what is asked of what all replicas share: accounts, who changed what, keys, names of apps. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/id.h"
 #include "base/log.h"
 #include "store/account.h"
+#include "store/audit.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
@@ -40,6 +41,39 @@ static enum hl_err read_list_accounts(
     if (l->count > 0)
         l->next = l->rows[l->count - 1].id;
     return HL_OK;
+}
+
+static enum hl_pg_sql bind_list_audit(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    const struct hl_list_audit *l = (const struct hl_list_audit *)m;
+    struct hl_id from, before;
+    hl_list_audit_bounds(l, &from, &before);
+    hl_pg_add_id(p, HL_PG_P_FROM, &from);
+    hl_pg_add_id(p, HL_PG_P_BEFORE, &before);
+    hl_pg_add_int(p, HL_PG_P_ACTION, l->action);
+    hl_pg_add_int(p, HL_PG_P_MAX, (int64_t)l->limit + 1);
+    if (l->project[0])
+        hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
+    return l->project[0] ? HL_PG_DO_ASK_AUDIT_OF_PROJECT : HL_PG_DO_ASK_AUDIT;
+}
+
+static enum hl_err read_list_audit(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    enum hl_err err = HL_OK;
+    (void)s;
+    for (int i = 0; i < PQntuples(result) && !err; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_audit audit = {0};
+        hl_pg_id(&row, &audit.id);
+        hl_str_put_cut(audit.project, sizeof(audit.project), hl_pg_str(&row));
+        audit.action = (enum hl_audit_action)hl_pg_int(&row);
+        audit.count = hl_pg_int(&row);
+        err = hl_list_audit_add((struct hl_list_audit *)m, &audit, hl_pg_str(&row));
+    }
+    return err;
 }
 
 static enum hl_pg_sql bind_list_apps(
@@ -93,5 +127,6 @@ static enum hl_err read_list_keys(
 }
 
 const struct hl_pg_question hl_pg_list_accounts = {bind_list_accounts, read_list_accounts};
+const struct hl_pg_question hl_pg_list_audit = {bind_list_audit, read_list_audit};
 const struct hl_pg_question hl_pg_list_apps = {bind_list_apps, read_list_apps};
 const struct hl_pg_question hl_pg_list_keys = {bind_list_keys, read_list_keys};

@@ -240,9 +240,15 @@ static const char *const twelfth[] = {
 /* Over which connection a replica claims. One of an older hookline says nothing of it, and asks for nothing. */
 static const char *const thirteenth[] = {"ALTER TABLE ~.node ADD COLUMN session uuid", NULL};
 
+/* Who changed what, from here on. What is changed by way of a replica of an older hookline is not in it. */
+static const char *const fourteenth[] = {
+    "CREATE TABLE ~.audit (audit_id uuid PRIMARY KEY, project " NAME ","
+    " action smallint NOT NULL, count bigint NOT NULL, told bytea NOT NULL)",
+    "CREATE INDEX audit_by_project ON ~.audit (project, audit_id, action)", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
-    eighth, ninth, tenth, eleventh, twelfth, thirteenth};
+    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

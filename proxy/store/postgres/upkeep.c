@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "store/account.h"
+#include "store/audit.h"
 #include "store/postgres/job.h"
 #include "store/postgres/link.h"
 #include "store/postgres/row.h"
@@ -55,6 +56,20 @@ static enum hl_err remove_tallies(
         COUNTED("DELETE FROM ~.tally WHERE ctid = ANY (ARRAY(SELECT ctid FROM ~.tally"
                 " WHERE minute < %" PRId64 " LIMIT " STEP "))"),
         cutoff_ms / HL_TALLY_MINUTE_MS);
+    return repeat(s, sql, why, why_len);
+}
+
+static enum hl_err remove_audit(
+    struct hl_pg_session *s, int64_t now_ms, int64_t retention_ms, char *why, size_t why_len)
+{
+    char sql[300], id[HL_ID_TEXT];
+    int64_t keep_ms = hl_audit_keep_ms(retention_ms);
+    struct hl_id before = hl_id_first_at(now_ms > keep_ms ? now_ms - keep_ms : 0);
+    hl_id_format(&before, id);
+    snprintf(sql, sizeof(sql),
+        COUNTED("DELETE FROM ~.audit WHERE audit_id IN (SELECT audit_id FROM ~.audit"
+                " WHERE audit_id < '%.*s' ORDER BY audit_id LIMIT " STEP ")"),
+        HL_ID_TEXT, id);
     return repeat(s, sql, why, why_len);
 }
 
@@ -287,6 +302,8 @@ enum hl_err hl_pg_upkeep_run(struct hl_pg_session *s, const struct hl_id *me, in
         err = remove_rows(s, why, why_len);
     if (!err)
         err = remove_tallies(s, now_ms - retention_ms, why, why_len);
+    if (!err)
+        err = remove_audit(s, now_ms, retention_ms, why, why_len);
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
         err = tend_table(s, &kinds[i], now_ms - retention_ms, why, why_len);
     return err ? err : leave_turn(s, me, why, why_len);

@@ -187,6 +187,7 @@ static inline bool hl_database_keeps_request(const struct hl_database *db)
  * said there. (Runs and deliveries: run.h, claim.h, delivery.h, lease.h, …) */
 
 struct hl_account;
+struct hl_audit;
 struct hl_config;
 struct hl_finish;
 struct hl_limit_account;
@@ -273,6 +274,10 @@ enum hl_err hl_account_revoke(
     struct hl_driver *d, const struct hl_revoke_account *r, int64_t now_ms, int64_t *revoked_ms);
 enum hl_err hl_account_limit(struct hl_driver *d, struct hl_limit_account *l);
 enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts *t);
+
+/* audit.c */
+
+enum hl_err hl_audit_write(struct hl_driver *d, const struct hl_audit *audit);
 
 /* app.c */
 

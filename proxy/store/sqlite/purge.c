@@ -7,6 +7,7 @@
 #include "base/crash_point.h"
 #include "base/id.h"
 #include "store/account.h"
+#include "store/audit.h"
 #include "store/body_file.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
@@ -147,6 +148,28 @@ static enum hl_err purge_accounts(
     hl_sql_bind_int(args, HL_SQL_P_MAX, max);
     enum hl_err err = hl_database_run(db, HL_SQL_ACCOUNT_PURGE);
     return err ? err : next_due(db, HL_SQL_ACCOUNT_OLDEST, HL_ACCOUNT_KEEP_MS, due_ms);
+}
+
+static enum hl_err purge_audit(
+    struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    int64_t keep_ms = hl_audit_keep_ms(db->retention_ms);
+    struct hl_id before = hl_id_first_at(now_ms > keep_ms ? now_ms - keep_ms : 0), oldest;
+    struct hl_sql_row row;
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_AUDIT_PURGE);
+    hl_sql_bind_id(args, HL_SQL_P_BEFORE, &before);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
+    enum hl_err err = hl_database_run(db, HL_SQL_AUDIT_PURGE);
+    if (!err)
+        err = hl_database_row(db, HL_SQL_AUDIT_OLDEST, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    hl_sql_id(&row, &oldest);
+    hl_database_done(db, HL_SQL_AUDIT_OLDEST);
+    int64_t over_ms = hl_id_time_ms(&oldest) + keep_ms;
+    over_ms = over_ms > now_ms ? over_ms : now_ms + 1;
+    *due_ms = *due_ms < over_ms ? *due_ms : over_ms;
+    return HL_OK;
 }
 
 /* They go when all that they count may. */
@@ -345,6 +368,8 @@ enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int
         err = purge_keys(db, now_ms, max, due_ms);
     if (!err)
         err = purge_accounts(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_audit(db, now_ms, max, due_ms);
     if (!err)
         err = purge_tallies(db, now_ms, max, due_ms);
     if (!err && *due_ms > now_ms)

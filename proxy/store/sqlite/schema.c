@@ -193,6 +193,11 @@ static const char *const versions[] = {
     " FROM delivery WHERE is_leased = 1 AND NOT EXISTS (SELECT 1 FROM attempt"
     " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"
     " AND attempt.n = delivery.n);",
+
+    /* Who changed what, from here on. */
+    "CREATE TABLE audit (audit_id BLOB PRIMARY KEY, project TEXT NOT NULL, action INTEGER NOT NULL,"
+    " count INTEGER NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
 };
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)

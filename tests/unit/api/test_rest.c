@@ -115,6 +115,7 @@ Test(rest, a_revocation_holds_though_nobody_waits_for_its_answer)
         json_string_value(json_object_get(account, "id")));
     struct hl_rest_call call = make_call(HL_METHOD_DELETE, path, "");
     hl_rest_begin(rest, &call);
+    UNTIL(call.audited.author); /* who asks is known: the store is asked for the revocation */
     hl_rest_abandon(&call);
     UNTIL(!is_good(token)); /* the store's answer has come */
     json_decref(account);

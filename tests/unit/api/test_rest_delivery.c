@@ -206,17 +206,23 @@ Test(rest_delivery, a_destination_nothing_was_sent_to_has_nulls)
     json_decref(json);
 }
 
-Test(rest_delivery, one_delivery_has_its_whole_url)
+static const struct hl_rest_call admin = {.asker = {.role = HL_ROLE_ADMIN}},
+                                 viewer = {.asker = {.role = HL_ROLE_VIEWER}};
+
+Test(rest_delivery, one_delivery_has_its_whole_url_but_for_viewers)
 {
     struct hl_get_delivery found = {.delivery = delivery};
     hl_buf_init(&found.webhook_url, 0);
-    json_t *json = hl_rest_found_delivery_json(&found);
+    json_t *json = hl_rest_found_delivery_json(&admin, &found);
     cr_expect(json_is_null(json_object_get(json, "url")));
     json_decref(json);
     cr_assert_eq(
         hl_buf_append_str(&found.webhook_url, HL_STR("https://a.example/hook?key=k")), HL_OK);
-    json = hl_rest_found_delivery_json(&found);
+    json = hl_rest_found_delivery_json(&admin, &found);
     assert_json(json_object_get(json, "url"), "\"https://a.example/hook?key=k\"");
+    json_decref(json);
+    json = hl_rest_found_delivery_json(&viewer, &found);
+    cr_expect(json_is_null(json_object_get(json, "url")));
     json_decref(json);
     hl_buf_fini(&found.webhook_url);
 }

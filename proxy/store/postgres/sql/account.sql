@@ -10,7 +10,8 @@ WITH added AS (
     ON CONFLICT DO NOTHING
     RETURNING account_id),
 told AS (
-    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.added}, account_id FROM added)
+    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.added}, account_id FROM added),
+{audited((SELECT -1::bigint AS n FROM added))}
 SELECT 1, CASE WHEN EXISTS (SELECT FROM added) THEN {pg_code.done} ELSE {pg_code.before} END;
 
 -- name: ACCOUNT_REVOKE
@@ -20,7 +21,8 @@ WITH revoked AS (
     WHERE account_id = :account_id::uuid AND (:project::text = '' OR project = :project::text)
     RETURNING account_id, revoked_ms),
 told AS (
-    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.revoked}, account_id FROM revoked)
+    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.revoked}, account_id FROM revoked),
+{audited((SELECT -1::bigint AS n FROM revoked WHERE revoked_ms = :now_ms::bigint))}
 SELECT 1, CASE WHEN EXISTS (SELECT FROM revoked) THEN {pg_code.done} ELSE {pg_code.not_found} END,
     (SELECT revoked_ms FROM revoked);
 
@@ -51,7 +53,8 @@ WITH limited AS (
     WHERE account_id = :account_id::uuid AND (:project::text = '' OR project = :project::text)
     RETURNING {account}),
 told AS (
-    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.limited}, account_id FROM limited)
+    INSERT INTO :schema.event (kind, subject) SELECT {pg_event.limited}, account_id FROM limited),
+{audited((SELECT -1::bigint AS n FROM limited))}
 SELECT 1, CASE WHEN l.account_id IS NULL THEN {pg_code.not_found} ELSE {pg_code.done} END, l.*
 FROM (SELECT 1) AS one LEFT JOIN limited l ON true;
 

@@ -425,3 +425,20 @@ ON CONFLICT DO NOTHING;
 
 -- name: BODY_GET
 SELECT bytes FROM :schema.body WHERE body_id = :body_id::uuid AND seq = :seq::bigint;
+
+-- who changed what ----------------------------------------------------------------------------------------------------
+
+-- part: audit_shown
+audit_id >= :from::uuid AND audit_id < :before::uuid AND (:action::bigint < 0 OR action = :action::bigint)
+ORDER BY audit_id DESC LIMIT :max::bigint;
+
+-- name: ASK_AUDIT
+SELECT audit_id, project, action, count, told FROM :schema.audit WHERE {audit_shown};
+
+-- name: ASK_AUDIT_OF_PROJECT
+-- And of what all projects share: each in its order, so that no more than two pages are read.
+SELECT * FROM (
+    (SELECT audit_id, project, action, count, told FROM :schema.audit WHERE project = :project::text AND {audit_shown})
+    UNION ALL
+    (SELECT audit_id, project, action, count, told FROM :schema.audit WHERE project = '' AND {audit_shown})) AS both_of_them
+ORDER BY audit_id DESC LIMIT :max::bigint;

@@ -263,7 +263,8 @@ WITH renewed AS (
         AND (:project::text = '' OR project = :project::text)
     RETURNING delivery_id, lane),
 due AS (
-    INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM renewed)
+    INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM renewed),
+{audited((SELECT -1::bigint AS n FROM renewed))}
 SELECT 1,
     CASE WHEN EXISTS (SELECT FROM renewed) THEN {pg_code.done}
         WHEN EXISTS (
@@ -286,6 +287,7 @@ renewed AS (
     FROM looked l WHERE d.delivery_id = l.delivery_id AND d.state = :state::bigint
     RETURNING d.delivery_id, d.lane),
 due AS (
-    INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM renewed)
+    INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM renewed),
+{audited((SELECT count(*) AS n FROM renewed HAVING count(*) > 0))}
 SELECT 1, {pg_code.done}, (SELECT count(*) FROM renewed), (SELECT count(*) FROM looked) = :max::bigint,
     (SELECT delivery_id FROM looked ORDER BY delivery_id DESC LIMIT 1);

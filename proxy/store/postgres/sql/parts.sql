@@ -56,6 +56,17 @@ max_running, max_queued, rate_count, rate_window_s, max_priority, limits_revisio
 -- part: account
 account_id, project, name, role, created_ms, expires_ms, revoked_ms, last_used_ms, {limits};
 
+-- who changed what (audit.h) ------------------------------------------------------------------------------------------
+
+-- part: audited(what)
+-- The row of a change, where `what` has a row `n`: how many it was done to, or -1. Behind what makes the change; one that
+-- goes on in a later transaction counts more.
+audited AS (
+    INSERT INTO :schema.audit AS a (audit_id, project, action, count, told)
+    SELECT :audit_id::uuid, :audit_project::text, :audit_action::bigint, w.n, :audit_told::bytea
+    FROM {what} AS w WHERE :audit_id::uuid IS NOT NULL
+    ON CONFLICT (audit_id) DO UPDATE SET count = a.count + excluded.count WHERE excluded.count > 0);
+
 -- who asks ------------------------------------------------------------------------------------------------------------
 
 -- part: me

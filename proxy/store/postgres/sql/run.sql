@@ -322,8 +322,9 @@ LEFT JOIN gone g ON g.run_id = i.run_id;
 -- name: RUN_CANCEL
 -- The third column: who has the run, if it is running.
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[], :ended_ms::bigint[], :delivery_id::uuid[])
-    WITH ORDINALITY AS t(run_id, project, app, finished_ms, delivery_id, ord)),
+    SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[], :ended_ms::bigint[], :delivery_id::uuid[],
+        :audit_id::uuid[], :audit_project::text[], :audit_action::bigint[], :audit_told::bytea[])
+    WITH ORDINALITY AS t(run_id, project, app, finished_ms, delivery_id, audit_id, audit_project, action, told, ord)),
 found AS (
     SELECT i.*, r.state AS was FROM input i
     JOIN :schema.run r ON r.run_id = i.run_id
@@ -342,7 +343,13 @@ ends AS (
     SELECT run_id, {run_state.cancelled} AS state, {run_reason.none} AS reason, {now_ms} AS finished_ms, delivery_id,
         :delivery_attempts::bigint AS max_attempts, {no_answer}
     FROM found),
-{end}
+{end},
+audited AS (
+    INSERT INTO :schema.audit (audit_id, project, action, count, told)
+    SELECT i.audit_id, i.audit_project, i.action, -1, i.told FROM input i
+    WHERE i.audit_id IS NOT NULL
+        AND (EXISTS (SELECT FROM gone g WHERE g.run_id = i.run_id) OR EXISTS (SELECT FROM wished w WHERE w.run_id = i.run_id))
+    ON CONFLICT (audit_id) DO NOTHING)
 SELECT i.ord,
     CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN {pg_code.done}
         WHEN f.run_id IS NULL THEN {pg_code.not_found}

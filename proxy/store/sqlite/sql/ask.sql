@@ -235,3 +235,19 @@ SELECT {account} FROM account WHERE account_id < :before ORDER BY account_id DES
 -- name: ACCOUNTS_OF_PROJECT
 SELECT {account} FROM account INDEXED BY account_by_project
 WHERE project = :project AND account_id < :before ORDER BY account_id DESC LIMIT :max;
+
+-- who changed what ----------------------------------------------------------------------------------------------------
+
+-- part: audit_shown
+audit_id >= :from AND audit_id < :before AND (:action < 0 OR action = :action) ORDER BY audit_id DESC LIMIT :max;
+
+-- name: AUDIT
+SELECT {audit} FROM audit WHERE {audit_shown};
+
+-- name: AUDIT_OF_PROJECT
+-- And of what all projects share: each in its order, so that no more than two pages are read.
+SELECT {audit} FROM (
+    SELECT * FROM (SELECT {audit} FROM audit INDEXED BY audit_by_project WHERE project = :project AND {audit_shown})
+    UNION ALL
+    SELECT * FROM (SELECT {audit} FROM audit INDEXED BY audit_by_project WHERE project = '' AND {audit_shown}))
+ORDER BY audit_id DESC LIMIT :max;

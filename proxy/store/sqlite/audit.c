@@ -1,0 +1,54 @@
+/* audit.c - who changed what: written on the store's thread, inside the transaction of the change; listed on the
+ * reader's. Not here: their end (purge.c). */
+#include <string.h>
+
+#include "base/id.h"
+#include "store/audit.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/reading.h"
+
+enum hl_err hl_audit_write(struct hl_driver *d, const struct hl_audit *audit)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_AUDIT_ADD);
+    hl_sql_bind_id(args, HL_SQL_P_AUDIT_ID, &audit->id);
+    hl_sql_bind_text(args, HL_SQL_P_PROJECT, hl_str_from(audit->project));
+    hl_sql_bind_int(args, HL_SQL_P_ACTION, audit->action);
+    hl_sql_bind_int(args, HL_SQL_P_COUNT, audit->count);
+    hl_sql_bind_text(args, HL_SQL_P_TOLD, hl_audit_told(audit));
+    enum hl_err err = hl_database_run(db, HL_SQL_AUDIT_ADD);
+    return hl_database_end(db, err);
+}
+
+static enum hl_err read_row(struct hl_list_audit *l, struct hl_sql_row *row)
+{
+    struct hl_audit audit = {0};
+    hl_sql_id(row, &audit.id);
+    hl_str_put_cut(audit.project, sizeof(audit.project), hl_sql_str(row));
+    audit.action = (enum hl_audit_action)hl_sql_int(row);
+    audit.count = hl_sql_int(row);
+    return hl_list_audit_add(l, &audit, hl_sql_str(row));
+}
+
+enum hl_err hl_sqlite_answer_list_audit(struct hl_reading *r, struct hl_list_audit *l)
+{
+    enum hl_ask which = l->project[0] ? HL_ASK_AUDIT_OF_PROJECT : HL_ASK_AUDIT;
+    struct hl_id from, before;
+    struct hl_sql_args *args = hl_reading_bind(r, which);
+    struct hl_sql_row row;
+    enum hl_err err;
+    hl_list_audit_bounds(l, &from, &before);
+    hl_sql_bind_id(args, HL_ASK_P_FROM, &from);
+    hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
+    hl_sql_bind_int(args, HL_ASK_P_ACTION, l->action);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, l->limit + 1);
+    if (l->project[0])
+        hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+    while (!(err = hl_reading_row(r, which, &row))) {
+        err = read_row(l, &row);
+        if (err)
+            break;
+    }
+    hl_reading_done(r, which);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
