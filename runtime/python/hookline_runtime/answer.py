@@ -94,7 +94,8 @@ _METHODS = ("model_dump", "__json__", "to_dict", "tolist")
 
 def _plain_model(value: Any) -> Any:
     """The same, for pydantic 1 as well."""
-    if hasattr(type(value), "__fields__") and hasattr(type(value), "parse_obj"):
+    kind = type(value)
+    if hasattr(kind, "parse_obj") and not hasattr(kind, "model_dump") and hasattr(kind, "__fields__"):
         root = value.dict()
         return root["__root__"] if list(root) == ["__root__"] else root
     return _plain(value)

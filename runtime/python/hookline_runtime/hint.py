@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Tuple
 
 from .bounds import bounded
 from .form import ANY, NULL, OBJECT, PLAIN, Form, Schema, array_of, array_of_each, literal, object_of, one_of
-from .model import model_form, split
+from .model import NamesFiles, model_form, split
 from .record import is_record, members_of, record_form
 from .scalar import DECIMAL, SCALARS, enum_form
 
@@ -100,7 +100,10 @@ class Hints:
     def _class(self, hint: Any) -> Form:
         if isinstance(hint, type) and issubclass(hint, os.PathLike):
             raise Unheld(f"{_name(hint)} would name files of the server")
-        form = enum_form(hint) if isinstance(hint, enum.EnumMeta) else model_form(hint)  # type: ignore[arg-type]
+        try:
+            form = enum_form(hint) if isinstance(hint, enum.EnumMeta) else model_form(hint)  # type: ignore[arg-type]
+        except NamesFiles:
+            raise Unheld(f"{_name(hint)} has a path in it, which would name files of the server") from None
         if form:
             return form
         if is_record(hint):

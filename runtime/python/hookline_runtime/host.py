@@ -13,13 +13,14 @@ import mimetypes
 import os
 import threading
 import types
-from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import forked, log
 from .answer import NotJson, name_of, to_json, to_utf8
 from .context import Context, enter
 from .endpoint import BadArguments, Endpoint
 from .event_loop import EventLoop, Gone
+from .mismatch import cut
 from .request import Request, Response
 from .scalar import Digits, read_integer
 from .upload import BadForm, Form
@@ -28,10 +29,25 @@ from .upload import BadForm, Form
 PLAIN = {dict, list, str, int, float, bool, type(None)}
 BYTES = (bytes, bytearray, memoryview)
 STATUSES = range(200, 600)
+_SPACED = ('" ', '"\t', '"\n', '"\r')  # perhaps before a colon
 TURN = 32  # values of a generator that never waits, and then others have their turn
 
+
+def _object_of(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: Set[str] = set()
+        name = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise BadArguments(f"the body has two members '{cut(name)}'")
+    return members
+
+
+_exact: Dict[str, Any] = {"parse_float": Digits.read, "parse_int": read_integer}
 _decode = json.JSONDecoder().raw_decode
-_decode_exact = json.JSONDecoder(parse_float=Digits.read, parse_int=read_integer).raw_decode
+_decode_exact = json.JSONDecoder(**_exact).raw_decode
+# These see a second member of one name, which costs something for each object.
+_decode_once = json.JSONDecoder(object_pairs_hook=_object_of).raw_decode
+_decode_once_exact = json.JSONDecoder(object_pairs_hook=_object_of, **_exact).raw_decode
 
 
 class Host:
@@ -217,9 +233,19 @@ def members_of(call: Any, endpoint: Endpoint, context: Context) -> Any:
         return {}
     try:
         # The server has seen that it is an object, and nothing after it.
-        return (_decode_exact if endpoint.is_exact else _decode)(text)[0]
+        members = (_decode_exact if endpoint.is_exact else _decode)(text)[0]
+        if not _is_flat(text, members):
+            members = (_decode_once_exact if endpoint.is_exact else _decode_once)(text)[0]
+        return members
     except (ValueError, RecursionError) as error:
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
+
+
+def _is_flat(text: str, members: Dict[str, Any]) -> bool:
+    """Whether the text, at a glance, has as many members as the dict that was read of it, and none further inside."""
+    if text.count(":") == len(members):
+        return True
+    return text.count('":') == len(members) and not any(mark in text for mark in _SPACED)
 
 
 def request_of(call: Any, context: Context) -> Request:
