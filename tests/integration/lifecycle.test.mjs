@@ -267,7 +267,6 @@ async function assertRefusesToStart(env, pattern) {
     const { code, stderr } = await within(
         'it ends by itself',
         run([], { HOOKLINE_LOG_FORMAT: 'json', ...env }),
-        50_000,
     );
     assert.notEqual(code, 0, stderr);
     assert.match(stderr, pattern);

@@ -155,7 +155,7 @@ async function attemptOf(sidecar, id) {
     const over = await until('it is over', async () => {
         const answer = await ask('GET', `/v2/projects/p/deliveries?run_id=${id}`);
         return answer.json().deliveries.find((one) => one.state === 'delivered' || one.state === 'dead');
-    }, 30_000);
+    });
     return (await ask('GET', `/v2/projects/p/deliveries/${over.delivery_id}`)).json().attempts.at(-1);
 }
 

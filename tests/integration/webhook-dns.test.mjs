@@ -39,7 +39,6 @@ async function open(t, env = {}, options) {
         until(
             `${count} dead letters`,
             async () => (await staged.sidecar.metric('hookline_dead_letters_total')) === count,
-            40_000,
         );
     const delivered = (server, path, count = 1, timeout = undefined) =>
         until(

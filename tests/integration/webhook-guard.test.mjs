@@ -234,7 +234,6 @@ test('a name that cannot be resolved is a network error', async (t) => {
     await until(
         'it was given up',
         async () => (await sidecar.metric('hookline_dead_letters_total')) === 1,
-        40_000,
     );
     await sidecar.stop();
     const [{ n }] = await sidecar.sql('SELECT count(*) AS n FROM attempt');

@@ -26,7 +26,6 @@ async function settled({ sidecar }) {
     await until(
         'no delivery is pending',
         async () => (await sidecar.metric('hookline_deliveries_pending')) === 0,
-        30_000,
     );
 }
 
