@@ -233,7 +233,8 @@ static void drop_unkept_file(struct hl_rest_calls *calls, const struct hl_accept
 /* What the store says has happened holds, whether or not somebody still waits to hear it. */
 static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 {
-    hl_rest_log_audit(m);
+    if (calls->parts.service) /* a command without a sidecar has no log */
+        hl_rest_log_audit(m);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_REVOKE_ACCOUNT)
         hl_auth_revoke(calls->parts.auth, &((const struct hl_revoke_account *)m)->id);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_LIMIT_ACCOUNT)

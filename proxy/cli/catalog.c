@@ -21,7 +21,8 @@ const struct hl_cli_command hl_cli_commands[] = {
             "call /v4/demo/words/run --json @body.json --async"},
         true},
     {"token create", hl_cli_token_create,
-        "--name NAME --expires TIME [--project P] [--role invoke|admin] [--rate 100/s|m|h|d] "
+        "--name NAME --expires TIME [--project P] [--role invoke|admin|viewer] [--rate "
+        "100/s|m|h|d] "
         "[--max-running N] [--max-queued N] [--max-priority high|normal|low]",
         "create a service account and print its token, this once only",
         {"token create --project demo --name ci --expires 90d",
@@ -90,6 +91,10 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"deliveries destinations --project demo",
             "deliveries destinations --json | jq 'select(.failing_since)'"},
         true},
+    {"audit", hl_cli_audit,
+        "[--project P] [--action ACTION] [--since TIME] [--until TIME] [--limit N] [--json]",
+        "list who changed what, newest first",
+        {"audit --since 1d", "audit --action account_revoked --json"}, true},
     {"sign", hl_cli_sign, "--id RUN_ID [--timestamp SECONDS] [--secret-file FILE] [FILE]",
         "print the fields that sign a webhook's body, from FILE or stdin",
         {"sign --id " RUN "-7120-be8f-0d98886c0abe --secret-file secret body.json",

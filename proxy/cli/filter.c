@@ -77,6 +77,7 @@ static void write_page(struct hl_cli_target *target, const struct hl_cli_filter 
     hl_cli_target_query(target, "app", filter->app);
     hl_cli_target_query(target, "run_id", filter->run);
     hl_cli_target_query(target, "state", filter->state);
+    hl_cli_target_query(target, "action", filter->action);
     hl_cli_target_query(target, "path", filter->path);
     hl_cli_target_query(target, "status", filter->status);
     hl_cli_target_query(target, "reason", filter->reason);

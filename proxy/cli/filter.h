@@ -18,7 +18,8 @@ struct hl_cli_filter {
     const char *project, *app, *state, *run, *since, *until, *limit;
     const char *path, *status, *reason, *webhook; /* of runs; of deliveries the status, and */
     const char *destination;
-    const char *after; /* only what a list has behind the one with this id */
+    const char *action; /* of the audit */
+    const char *after;  /* only what a list has behind the one with this id */
     bool is_async, is_sync, is_json;
     int64_t since_ms, until_ms;
     uint64_t left; /* so many more; 0: that was all */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { operations } from './lib/openapi.mjs';
 import { assertRefused, control, pages, rest } from './lib/rest.mjs';
+import { run } from './lib/sidecar.mjs';
 import { RUN, shared } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -261,4 +262,19 @@ test('a viewer sees what an admin sees, but no secret and no webhook’s URL', a
     }
     const unsteady = /^(overview|replicas) |last_used_at$|service-accounts .*last_used/;
     assert.deepEqual(masked.filter((one) => !unsteady.test(one)), ['{project_id} .role', '{project_id} .subject', '{delivery_id} .url']);
+});
+
+test('hookline audit is a table, and JSON lines with --json', async (t) => {
+    const { sidecar } = await shared(t, { env: ENV });
+    const viewer = await account(sidecar, 'viewer', 'Vi');
+    const env = { HOOKLINE_DATA_DIR: sidecar.dataDir };
+    const json = await run(['audit', '--json', '--limit', '1', '--action', 'account_made'], env);
+    const row = JSON.parse(json.stdout);
+    assert.deepEqual([row.action, row.target.id], ['account_made', viewer.id]);
+    const table = (await run(['audit', '--project', 'p'], env)).stdout.split('\n');
+    assert.match(table[0], /^AT +ACTION +WHO +FROM +PROJECT +TARGET +COUNT +DETAIL$/);
+    assert.match(table[1], new RegExp(`account_made +uid ${process.getuid()} +control_socket +p +account Vi ${viewer.id}`));
+    const wrong = await run(['audit', '--action', 'nonsense'], env);
+    assert.notEqual(wrong.code, 0);
+    assert.match(wrong.stderr, /action/);
 });

@@ -94,7 +94,7 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['token create --expires soon', /token create: --name NAME is needed/, /token create: --expires takes a duration/],
         [
             'token create --name n --role boss --expires never --rate lots --max-running 0 --max-priority top',
-            /--role is invoke or admin, not "boss"/,
+            /--role is invoke, admin or viewer, not "boss"/,
             /--expires takes a duration such as 90d, .*not "never"/,
             /--rate takes calls .* such as 100\/m, not "lots"/,
             /--max-running is a number from 1 to 1000000000, not "0"/,
