@@ -43,11 +43,16 @@ const memory = join(build, 'test-times.json'); // how long what took the last ti
  */
 const LONG = {
     'unit store memory': 100, 'unit store recovery': 150, 'unit store postgres n-z': 120, 'unit store postgres a-m': 110, 'unit store others': 90,
-    'unit store sqlite': 80, 'streams-cut': 85, killpoints: 80, memory: 80, 'webhook-isolation': 70, 'store-backup': 60, 'unit run': 60, limits: 60,
-    'function-c': 60, 'large-bodies': 55, 'unit app': 55, 'dashboard-lists': 50, 'dashboard-trouble': 50, 'dashboard-streams': 50,
-    'dashboard-run': 50, supervision: 50, auth: 50, overview: 50, 'unit webhook': 50, cli: 45, vanished: 45, 'replicas-death': 45, 'replicas-faults': 45,
-    'replicas-outage': 40, clock: 40, 'config-check': 40, 'name-lookup': 40, 'store-cli': 40, 'dashboard-admin': 40, 'slow-disk': 40, 'streams-follow': 40,
-    'replicas-events': 40, 'webhook-dns': 40, retention: 40, diskfull: 40, chaos: 40, commands: 40, 'webhook-kills': 40, 'run-retries-kills': 40,
+    'unit store sqlite': 80, 'unit run': 60, 'unit app': 55, 'unit webhook': 50, 'unit loop': 30, 'unit body': 30,
+    memory: 75, killpoints: 75, 'webhook-isolation': 65, 'dashboard-streams': 55, vanished: 55, limits: 55, 'dashboard-trouble': 55, overview: 50,
+    'dashboard-admin': 45, 'replicas-death': 45, 'dashboard-runs': 45, supervision: 45, 'dashboard-run': 45, 'replicas-view': 40,
+    'streams-follow': 40, 'replicas-faults': 40, 'dashboard-overview': 40, 'replicas-events': 40, clock: 40, 'webhook-dns': 35, 'slow-disk': 35,
+    'replicas-streams': 35, retention: 35, 'store-cli': 35, 'dashboard-following': 35, 'name-lookup': 35, backpressure: 35, 'replicas-doubt': 35,
+    'webhook-retry': 35, 'replicas-failover': 35, 'replicas-webhooks': 30, diskfull: 30, 'dashboard-habits': 30, 'dashboard-lists': 30, commands: 30,
+    'http/request': 30, 'function-c': 30, streams: 30, dev: 30, readiness: 30, frameworks: 25, 'webhook-egress': 25, jwks: 25, 'webhook-kills': 25,
+    'idle-exit': 25, 'rest-destinations': 25, 'streams-cut': 25, 'postgres-start': 25, 'rest-deliveries': 25, 'dashboard-progress': 25, cli: 25,
+    logs: 25, 'streams-limits': 25, 'webhook-envelope': 25, 'app-gate': 25, 'dashboard-people': 20, auth: 20, 'store-backup': 20,
+    'dashboard-playground': 20, lifecycle: 20, async: 20, kill: 20, 'webhook-policy': 20, 'streams-kill': 20,
 };
 
 /** The store's program is run several times: its suites on PostgreSQL, and what is killed, take as long as all others. */
