@@ -8,10 +8,11 @@
 #
 # The seconds are a processor's: beside other work a target takes longer, and does as much.
 #
-# Variables: JOBS (targets at once; default: one per processor); SEED (what chance begins with; default 1, so that a change
-# is not failed by luck that another had; 0: another one each time, for long runs). What a target has learned is kept in
-# build-fuzz/corpus/TARGET, inputs that are findings in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/
-# fuzz_TARGET FILE. A finding that is understood goes to regression/TARGET, under a name that says what it was.
+# Variables: JOBS (targets at once; default: one more than there are processors, so that none idles beside the last
+# target); SEED (what chance begins with; default 1, so that a change is not failed by luck that another had; 0: another
+# one each time, for long runs). What a target has learned is kept in build-fuzz/corpus/TARGET, inputs that are findings
+# in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/fuzz_TARGET FILE. A finding that is understood goes to
+# regression/TARGET, under a name that says what it was.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -110,7 +111,7 @@ stop_after() {
 run_all() {
     local target running=0
     for target in "${targets[@]}"; do
-        if [ "$running" -ge "${JOBS:-$(nproc)}" ]; then
+        if [ "$running" -ge "${JOBS:-$(($(nproc) + 1))}" ]; then
             wait -n || true
             running=$((running - 1))
         fi
