@@ -21,47 +21,90 @@
     " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \
     " body_file BLOB, body_bytes BLOB"
 
-/* versions[i] leads from user_version i to i + 1. Never edited once released: a change is a new
- * one. */
-static const char *const versions[] = {
-    "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;"
+/* The tables of a new store, made at once. */
+static const char *const newest[] = {
+    "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;",
     "CREATE TABLE app (app_id INTEGER PRIMARY KEY, project TEXT NOT NULL, name TEXT NOT NULL,"
-    " UNIQUE (project, name));"
-    "CREATE TABLE run (run_id BLOB PRIMARY KEY, app_id INTEGER NOT NULL, state INTEGER NOT NULL,"
-    " is_async INTEGER NOT NULL, has_webhook INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
-    " started_ms INTEGER, attempt INTEGER NOT NULL, epoch INTEGER NOT NULL,"
-    " is_cancel_wished INTEGER NOT NULL DEFAULT 0, ticket_id INTEGER, result_id INTEGER,"
-    " method TEXT NOT NULL, path TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE INDEX run_by_app ON run (app_id, run_id);"
-    "CREATE INDEX run_by_state ON run (app_id, state, run_id) WHERE state >= 2;"
-    "CREATE TABLE ticket (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
-    " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS ");"
+    " UNIQUE (project, name));",
+    "CREATE TABLE run (run_id BLOB PRIMARY KEY, app_id INTEGER NOT NULL,"
+    " has_begun INTEGER NOT NULL, is_async INTEGER NOT NULL, has_webhook INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL, started_ms INTEGER, attempt INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL, is_cancel_wished INTEGER NOT NULL DEFAULT 0, number INTEGER,"
+    " method TEXT NOT NULL, path TEXT NOT NULL, request_size INTEGER,"
+    " priority INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 0,"
+    " turn_subject INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER, attempt_log TEXT,"
+    " identity TEXT NOT NULL DEFAULT '', rerun_of BLOB) WITHOUT ROWID;"
+    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);",
+    "CREATE TABLE ticket (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
+    " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS
+    ", timeout_ms INTEGER, start_by_ms INTEGER);"
     "CREATE INDEX ticket_file ON ticket (body_file) WHERE body_file IS NOT NULL;"
-    "CREATE TABLE result (id INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
+    "CREATE INDEX ticket_by_start ON ticket (start_by_ms) WHERE start_by_ms IS NOT NULL;",
+    "CREATE TABLE result (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " finished_ms INTEGER NOT NULL, reason INTEGER NOT NULL, http_status INTEGER NOT NULL,"
     " content_type TEXT NOT NULL, content_encoding TEXT NOT NULL, encoding INTEGER NOT NULL,"
-    " escaped_size INTEGER NOT NULL," BODY_COLUMNS ");"
+    " escaped_size INTEGER NOT NULL," BODY_COLUMNS
+    ", app_id INTEGER NOT NULL DEFAULT 0, is_async INTEGER NOT NULL DEFAULT 0,"
+    " state INTEGER NOT NULL DEFAULT 0, is_stream INTEGER NOT NULL DEFAULT 0);"
     "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
+    "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
+    "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;",
     "CREATE TABLE webhook (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
     " lane INTEGER NOT NULL, url BLOB NOT NULL, secret BLOB, traceparent TEXT NOT NULL)"
-    " WITHOUT ROWID;"
+    " WITHOUT ROWID;",
     "CREATE TABLE delivery (delivery_id BLOB PRIMARY KEY,"
     " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
-    " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL,"
-    " max_attempts INTEGER NOT NULL, is_leased INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
-    " done_ms INTEGER) WITHOUT ROWID;"
+    " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL,"
+    " n INTEGER NOT NULL, max_attempts INTEGER NOT NULL, is_leased INTEGER NOT NULL,"
+    " created_ms INTEGER NOT NULL, done_ms INTEGER, due_ms INTEGER) WITHOUT ROWID;"
     "CREATE INDEX delivery_by_run ON delivery (run_id);"
     "CREATE INDEX delivery_by_state ON delivery (app_id, state, delivery_id);"
-    "CREATE INDEX delivery_due ON delivery (lane, delivery_id) WHERE state = 0 AND is_leased = 0;"
+    "CREATE INDEX delivery_due ON delivery (lane, delivery_id)"
+    " WHERE state = 0 AND is_leased = 0 AND due_ms IS NULL;"
+    "CREATE INDEX delivery_waiting ON delivery (due_ms, lane)"
+    " WHERE state = 0 AND is_leased = 0 AND due_ms IS NOT NULL;"
+    "CREATE INDEX delivery_since ON delivery (coalesce(done_ms, created_ms)) WHERE state = 0;"
+    "CREATE INDEX delivery_by_lane ON delivery (app_id, lane, state, delivery_id, done_ms,"
+    " created_ms);",
     "CREATE TABLE attempt (delivery_id BLOB NOT NULL REFERENCES delivery ON DELETE CASCADE,"
-    " round INTEGER NOT NULL, n INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,"
-    " verdict INTEGER, http_status INTEGER, error TEXT,"
-    " PRIMARY KEY (delivery_id, round, n)) WITHOUT ROWID;"
+    " round INTEGER NOT NULL, n INTEGER NOT NULL, started_ms INTEGER NOT NULL,"
+    " ended_ms INTEGER, verdict INTEGER, http_status INTEGER, error TEXT, report BLOB,"
+    " PRIMARY KEY (delivery_id, round, n)) WITHOUT ROWID;",
     "CREATE TABLE idem (app_id INTEGER NOT NULL, subject BLOB NOT NULL, key BLOB NOT NULL,"
     " run_id BLOB NOT NULL, fingerprint BLOB NOT NULL, expires_ms INTEGER NOT NULL,"
     " PRIMARY KEY (app_id, subject, key)) WITHOUT ROWID;"
     "CREATE INDEX idem_by_expiry ON idem (expires_ms);",
+    "CREATE TABLE account (account_id BLOB PRIMARY KEY, project TEXT NOT NULL,"
+    " name TEXT NOT NULL, role INTEGER NOT NULL, created_ms INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL, revoked_ms INTEGER NOT NULL, last_used_ms INTEGER NOT NULL,"
+    " max_running INTEGER NOT NULL DEFAULT 0, max_queued INTEGER NOT NULL DEFAULT 0,"
+    " rate_count INTEGER NOT NULL DEFAULT 0, rate_window_s INTEGER NOT NULL DEFAULT 0,"
+    " max_priority INTEGER NOT NULL DEFAULT 1, limits_revision INTEGER NOT NULL DEFAULT 0)"
+    " WITHOUT ROWID;"
+    "CREATE INDEX account_by_project ON account (project, account_id);"
+    "CREATE INDEX account_revoked ON account (expires_ms) WHERE revoked_ms > 0;",
+    "CREATE TABLE turn (class INTEGER NOT NULL, turn INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " subject INTEGER NOT NULL, PRIMARY KEY (class, turn, number)) WITHOUT ROWID;",
+    "CREATE TABLE run_log (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
+    " lines BLOB NOT NULL) WITHOUT ROWID;",
+    "CREATE TABLE retry (number INTEGER PRIMARY KEY, due_ms INTEGER NOT NULL,"
+    " run_id BLOB NOT NULL);"
+    "CREATE INDEX retry_by_due ON retry (due_ms);",
+    "CREATE TABLE request (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
+    " head BLOB NOT NULL," BODY_COLUMNS ");"
+    "CREATE INDEX request_file ON request (body_file) WHERE body_file IS NOT NULL;",
+    "CREATE TABLE failing (lane INTEGER PRIMARY KEY, since_ms INTEGER NOT NULL);",
+    "CREATE TABLE tally (app_id INTEGER NOT NULL, minute INTEGER NOT NULL,"
+    " counts BLOB NOT NULL, PRIMARY KEY (app_id, minute)) WITHOUT ROWID;"
+    "CREATE INDEX tally_by_minute ON tally (minute);",
+    "CREATE VIEW run_with_state AS SELECT run.*, coalesce(result.state, run.has_begun) AS state"
+    " FROM run LEFT JOIN result ON result.number = run.number;",
+    "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
+};
 
+/* changes[i] leads from user_version i + 1, which earlier hooklines have written, to the next, and the last of them to
+ * `newest`. Never edited once released: a change of the tables is a new one, and is made in `newest` too. */
+static const char *const changes[] = {
     /* Lists of one mode of run need no walk over the others; accounts. */
     "ALTER TABLE run ADD COLUMN request_size INTEGER;"
     "DROP INDEX run_by_app;"
@@ -200,7 +243,7 @@ static const char *const versions[] = {
     "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
 };
 
-#define NEWEST (int)HL_ARRAY_LEN(versions)
+#define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)
 /* Above this size a whole check would hold up the start for too long (about 1 s for each GB). */
 #define WHOLE_CHECK_MAX (4ull << 30)
 /* From this size on, or when it took so long, the log says what the start waits for. */
@@ -324,14 +367,15 @@ enum hl_err hl_schema_check(sqlite3 *db, bool *is_new, char *why, size_t why_len
     return check_pages(db, why, why_len);
 }
 
-static int run_version(sqlite3 *db, int version)
+/* The n texts and the mark are one transaction. */
+static int become(sqlite3 *db, int version, const char *const *sql, size_t n)
 {
     char mark[96];
     snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-        HL_SCHEMA_APPLICATION_ID, version + 1);
+        HL_SCHEMA_APPLICATION_ID, version);
     int rc = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(db, versions[version], NULL, NULL, NULL);
+    for (size_t i = 0; i < n && rc == SQLITE_OK; i++)
+        rc = sqlite3_exec(db, sql[i], NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(db, mark, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
@@ -343,8 +387,10 @@ enum hl_err hl_schema_migrate(sqlite3 *db, char *why, size_t why_len)
 {
     int rc;
     int version = (int)ask(db, "PRAGMA user_version", &rc);
-    while (rc == SQLITE_OK && version < NEWEST)
-        rc = run_version(db, version++);
+    if (rc == SQLITE_OK && version == 0)
+        rc = become(db, version = NEWEST, newest, HL_ARRAY_LEN(newest));
+    for (; rc == SQLITE_OK && version < NEWEST; version++)
+        rc = become(db, version + 1, &changes[version - 1], 1);
     if (rc == SQLITE_OK)
         return HL_OK;
     enum hl_err err = explain(db, rc, why, why_len);

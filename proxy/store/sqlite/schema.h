@@ -15,7 +15,7 @@
 /* Is this an empty file (`*is_new`) or a database of ours, not from a newer hookline, and whole?
  * Reads only. On failure `why` has one line that begins with what is wrong. */
 HL_MUST_CHECK enum hl_err hl_schema_check(sqlite3 *db, bool *is_new, char *why, size_t why_len);
-/* Makes the tables, or brings them up to date: one transaction for each version. */
+/* Makes the tables, in one transaction, or brings them up to date: one transaction for each version. */
 HL_MUST_CHECK enum hl_err hl_schema_migrate(sqlite3 *db, char *why, size_t why_len);
 
 /* All of it, indexes against their tables, unless it is too large for a start: the log says that, and how long

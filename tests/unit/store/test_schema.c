@@ -349,6 +349,47 @@ Test(schema, empty_version_2_is_brought_up_to_date)
     cr_assert_eq(state_of(&f, &id), HL_RUN_QUEUED);
 }
 
+/* --- a new one -------------------------------------------------------------------------------- */
+
+/* Of what is made of `older`: each table, index and view as it is stated, and which facts are noted; in the order of their
+ * names, for where in the file they stand may differ. seen_ms is of the runs that there were. */
+static void read_schema(const char *older, struct hl_buf *text)
+{
+    char why[256];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    cr_assert_eq(sqlite3_open(":memory:", &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, older, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    cr_assert_eq(hl_schema_migrate(db, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(sqlite3_prepare_v2(db,
+                     "SELECT name || ': ' || coalesce(sql, '') || char(10) FROM sqlite_schema"
+                     " UNION ALL SELECT 'meta ' || k || char(10) FROM meta WHERE k <> 'seen_ms'"
+                     " UNION ALL SELECT 'version ' || user_version FROM pragma_user_version"
+                     " ORDER BY 1",
+                     -1, &st, NULL),
+        SQLITE_OK, "%s", sqlite3_errmsg(db));
+    while (sqlite3_step(st) == SQLITE_ROW)
+        cr_assert_eq(
+            hl_buf_append_str(text, hl_str_from((const char *)sqlite3_column_text(st, 0))), HL_OK);
+    sqlite3_finalize(st);
+    sqlite3_close(db);
+}
+
+Test(schema, new_one_is_what_an_older_one_becomes)
+{
+    struct hl_buf upgraded, made;
+    hl_buf_init(&upgraded, 0);
+    hl_buf_init(&made, 0);
+    read_schema(version_1, &upgraded);
+    read_schema("", &made);
+    cr_assert_gt(made.n, 3000);
+    cr_assert(hl_str_eq(hl_buf_str(&upgraded), hl_buf_str(&made)),
+        "an older one:\n%.*s\na new one:\n%.*s", HL_STR_ARG(hl_buf_str(&upgraded)),
+        HL_STR_ARG(hl_buf_str(&made)));
+    hl_buf_fini(&upgraded);
+    hl_buf_fini(&made);
+}
+
 /* --- version 12 ------------------------------------------------------------------------------- */
 
 #define HOOK "https://a.example/hook"
