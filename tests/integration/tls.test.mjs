@@ -316,6 +316,10 @@ test('with HOOKLINE_ADMIN_TLS the admin listener speaks TLS to whoever comes, an
     for (const path of ['/readyz', '/metrics', '/', '/v2/projects/p/apps/a/runs']) assert.equal((await ask(path)).status, 200, path);
     const session = await ask('/v2/projects/p/dashboard-sessions', { method: 'POST' }, '');
     assert.equal(JSON.parse(session.body).url, `https://127.0.0.1:${sidecar.adminPort}/`);
+    const there = ['--url', `https://127.0.0.1:${sidecar.adminPort}`];
+    assert.notEqual((await run(['runs', 'list', ...there], { HOOKLINE_PROJECT_ID: 'p' })).code, 0, 'nobody vouches for it');
+    const listed = await run(['runs', 'list', ...there], { HOOKLINE_PROJECT_ID: 'p', SSL_CERT_FILE: pair.cert });
+    assert.equal(listed.code, 0, listed.stderr);
     const { status, text } = await sidecar.admin('/v2/projects/p/apps/a/runs');
     assert.equal(status, 400);
     assert.match(text, /https instead of http/);

@@ -78,6 +78,8 @@ static const struct turn {
     {"a refused one", START, HL_GATE_OPEN, HL_CAUSE_REFUSED, true, HL_GATE_SHUT},
     {"no socket", START, HL_GATE_OPEN, HL_CAUSE_NO_SOCKET, true, HL_GATE_SHUT},
     {"somebody else", START, HL_GATE_OPEN, HL_CAUSE_OCCUPIED, true, HL_GATE_SHUT},
+    {"a strange certificate", START, HL_GATE_OPEN, HL_CAUSE_TLS_NAME, true, HL_GATE_SHUT},
+    {"a handshake cut off", START, HL_GATE_OPEN, HL_CAUSE_TLS_LEFT, true, HL_GATE_OPEN},
     {"a lost packet", START, HL_GATE_OPEN, HL_CAUSE_CONNECT_TIMEOUT, true, HL_GATE_OPEN},
     {"no machine", START, HL_GATE_OPEN, HL_CAUSE_CONNECT_TIMEOUT, false, HL_GATE_LOST},
     {"a machine again", START, HL_GATE_LOST, HL_CAUSE_HEALTH_STATUS, false, HL_GATE_OPEN},
