@@ -42,7 +42,7 @@ test('a run that was interrupted and has lost its webhook ends, and the start go
     await until('it is in the app', () => app.requests.length === 1);
     await sidecar.kill();
     held.open();
-    await change(`DELETE FROM webhook ${FIRST}`);
+    await change(`UPDATE run SET webhook_url = NULL ${FIRST}`);
     await sidecar.start();
     const run = await show(id);
     assert.deepEqual([run.state, run.reason], ['failure', 'interrupted']);
@@ -52,10 +52,10 @@ test('a run that was interrupted and has lost its webhook ends, and the start go
 });
 
 for (const [what, sql] of [
-    ['has lost its webhook', `DELETE FROM webhook ${FIRST}`],
+    ['has lost its webhook', `UPDATE run SET webhook_url = NULL ${FIRST}`],
     ['has lost its result', `DELETE FROM result ${FIRST}`],
     ['has an id that is none', `UPDATE delivery SET delivery_id = 'none' ${FIRST}`],
-    ['cannot be decrypted', `UPDATE webhook SET url = zeroblob(60) ${FIRST}`],
+    ['cannot be decrypted', `UPDATE run SET webhook_url = zeroblob(60) ${FIRST}`],
 ])
     test(`a pending delivery that ${what} is a dead letter, and the others go on`, async (t) => {
         const held = gate();

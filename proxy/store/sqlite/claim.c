@@ -213,7 +213,7 @@ enum hl_err hl_claim_take(
 /* A run that had begun has no request in its ticket. */
 static enum hl_err fill_ticket(struct hl_database *db, int64_t number, const struct hl_claimed *c)
 {
-    struct hl_buf *head = &db->sealed_heads[0];
+    struct hl_buf *head = &db->sealed[0].head;
     enum hl_err err = hl_seal(&db->sealer, "ticket.head", &c->run_id, c->head, head);
     if (err)
         return err;

@@ -74,6 +74,11 @@ struct hl_new_run {
 };
 #define HL_NEW_RUNS_MAX 256
 
+/* What is secret of one. */
+struct hl_sealed_run {
+    struct hl_buf head, url, secret;
+};
+
 /* A run that ends in this transaction and has no result's row yet. */
 struct hl_run_end {
     const struct hl_id *run_id;       /* borrowed, as is the outcome: they are */
@@ -112,8 +117,8 @@ struct hl_database {
 
     struct hl_key key;
     struct hl_sealer sealer;
-    struct hl_buf sealed_heads[HL_SQL_MANY], sealed_url, sealed_secret; /* bound as one runs */
-    struct hl_buf blocked;                                              /* likewise: a JSON array */
+    struct hl_sealed_run sealed[HL_SQL_MANY]; /* bound as a statement runs */
+    struct hl_buf blocked;                    /* likewise: a JSON array */
     struct hl_id_source ids;
 
     uint64_t swept_files; /* at open */

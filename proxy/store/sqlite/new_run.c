@@ -114,7 +114,28 @@ enum hl_err hl_new_run_claim(
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static void bind_run(struct hl_sql_args *args, const struct hl_new_run *run)
+static void bind_webhook(
+    struct hl_sql_args *args, const struct hl_new_run *run, const struct hl_sealed_run *sealed)
+{
+    const struct hl_accept *a = run->accept;
+    if (a->webhook_url.n == 0) {
+        hl_sql_bind_null(args, HL_SQL_P_LANE);
+        hl_sql_bind_null(args, HL_SQL_P_URL);
+        hl_sql_bind_null(args, HL_SQL_P_SECRET);
+        hl_sql_bind_null(args, HL_SQL_P_TRACEPARENT);
+        return;
+    }
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)run->lane);
+    hl_sql_bind_blob(args, HL_SQL_P_URL, hl_buf_str(&sealed->url));
+    if (a->webhook_secret.n > 0)
+        hl_sql_bind_blob(args, HL_SQL_P_SECRET, hl_buf_str(&sealed->secret));
+    else
+        hl_sql_bind_null(args, HL_SQL_P_SECRET);
+    hl_sql_bind_text(args, HL_SQL_P_TRACEPARENT, a->traceparent);
+}
+
+static void bind_run(
+    struct hl_sql_args *args, const struct hl_new_run *run, const struct hl_sealed_run *sealed)
 {
     const struct hl_accept *a = run->accept;
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
@@ -135,6 +156,7 @@ static void bind_run(struct hl_sql_args *args, const struct hl_new_run *run)
     hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)run->place.subject);
     hl_sql_bind_time(args, HL_SQL_P_MAX_ATTEMPTS, a->terms.max_attempts);
     hl_sql_bind_columns(args, HL_SQL_P_CREATED_MS, &hl_accept_row_columns, a);
+    bind_webhook(args, run, sealed);
 }
 
 static bool needs_head(const struct hl_database *db, const struct hl_new_run *run)
@@ -143,7 +165,7 @@ static bool needs_head(const struct hl_database *db, const struct hl_new_run *ru
 }
 
 static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
-    const struct hl_new_run *run, const struct hl_buf *sealed_head)
+    const struct hl_new_run *run, const struct hl_sealed_run *sealed)
 {
     static const struct hl_body none = {.where = HL_BODY_NONE};
     const struct hl_accept *a = run->accept;
@@ -152,7 +174,7 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
     hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
     hl_sql_bind_int(args, HL_SQL_P_IS_ASYNC, is_async(a));
     if (keeps)
-        hl_sql_bind_blob(args, HL_SQL_P_HEAD, hl_buf_str(sealed_head));
+        hl_sql_bind_blob(args, HL_SQL_P_HEAD, hl_buf_str(&sealed->head));
     else
         hl_sql_bind_null(args, HL_SQL_P_HEAD);
     hl_sql_bind_time(args, HL_SQL_P_TIMEOUT_MS, (int64_t)a->terms.timeout_ms);
@@ -160,55 +182,44 @@ static void bind_ticket(struct hl_sql_args *args, const struct hl_database *db,
     hl_sql_bind_body(args, keeps || a->body.where == HL_BODY_FILE ? &a->body : &none);
 }
 
+static enum hl_err seal(
+    struct hl_database *db, const struct hl_new_run *run, struct hl_sealed_run *sealed)
+{
+    const struct hl_accept *a = run->accept;
+    enum hl_err err = HL_OK;
+    if (needs_head(db, run))
+        err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &sealed->head);
+    if (!err && a->webhook_url.n > 0)
+        err = hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &sealed->url);
+    if (!err && a->webhook_secret.n > 0)
+        err =
+            hl_seal(&db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &sealed->secret);
+    return err;
+}
+
 /* One, or HL_SQL_MANY. */
-static enum hl_err write_some(struct hl_database *db, const struct hl_new_run *run, size_t n)
+static enum hl_err write_some(struct hl_database *db, struct hl_new_run *run, size_t n)
 {
     enum hl_err err = HL_OK;
     for (size_t i = 0; i < n && !err; i++) {
-        const struct hl_accept *a = run[i].accept;
-        if (needs_head(db, &run[i]))
-            err = hl_seal(&db->sealer, "ticket.head", &a->run_id, a->head, &db->sealed_heads[i]);
+        if (run[i].accept->webhook_url.n > 0)
+            run[i].lane = hl_key_lane(&db->key, run[i].accept->webhook_url);
+        err = seal(db, &run[i], &db->sealed[i]);
     }
     if (err)
         return err;
     enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
     struct hl_sql_args *args = hl_database_bind(db, add_run);
     for (size_t i = 0; i < n; i++)
-        bind_run(hl_sql_args_row(args, i), &run[i]);
+        bind_run(hl_sql_args_row(args, i), &run[i], &db->sealed[i]);
     err = hl_database_run(db, add_run);
     if (err)
         return err;
     enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
-        bind_ticket(hl_sql_args_row(args, i), db, &run[i], &db->sealed_heads[i]);
+        bind_ticket(hl_sql_args_row(args, i), db, &run[i], &db->sealed[i]);
     return hl_database_run(db, add_ticket);
-}
-
-static enum hl_err write_webhook(struct hl_database *db, struct hl_new_run *run)
-{
-    const struct hl_accept *a = run->accept;
-    if (a->webhook_url.n == 0)
-        return HL_OK;
-    enum hl_err err =
-        hl_seal(&db->sealer, "webhook.url", &a->run_id, a->webhook_url, &db->sealed_url);
-    if (!err && a->webhook_secret.n > 0)
-        err = hl_seal(
-            &db->sealer, "webhook.secret", &a->run_id, a->webhook_secret, &db->sealed_secret);
-    if (err)
-        return err;
-    run->lane = hl_key_lane(&db->key, a->webhook_url);
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_WEBHOOK_ADD);
-    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &a->run_id);
-    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)run->lane);
-    hl_sql_bind_blob(args, HL_SQL_P_URL, hl_buf_str(&db->sealed_url));
-    if (a->webhook_secret.n > 0)
-        hl_sql_bind_blob(args, HL_SQL_P_SECRET, hl_buf_str(&db->sealed_secret));
-    else
-        hl_sql_bind_null(args, HL_SQL_P_SECRET);
-    hl_sql_bind_text(args, HL_SQL_P_TRACEPARENT, a->traceparent);
-    err = hl_database_run(db, HL_SQL_WEBHOOK_ADD);
-    return err ? err : hl_lanes_expect(&db->base.backlog->lanes, run->lane);
 }
 
 static void remember(struct hl_database *db, const struct hl_new_run *run)
@@ -254,7 +265,8 @@ enum hl_err hl_new_run_write(struct hl_database *db)
         err = write_some(db, &db->new_runs[i], many);
     }
     for (size_t i = 0; i < db->n_new_runs && !err; i++) {
-        err = write_webhook(db, &db->new_runs[i]);
+        if (db->new_runs[i].accept->webhook_url.n > 0)
+            err = hl_lanes_expect(&db->base.backlog->lanes, db->new_runs[i].lane);
         if (!err && db->new_runs[i].has_begun)
             remember(db, &db->new_runs[i]);
         else if (!err)

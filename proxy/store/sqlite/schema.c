@@ -1,9 +1,8 @@
 /* schema.c - the tables. At start only.
  *
- * A run is spread over what is needed when: `run` is small and lists well; `ticket` has what the
- * app will be given and goes when the run ends; `result` has how it ended and what the app answered;
- * `webhook` has what is secret about the delivery and stays as long as the run. Run, ticket and
- * result share a number, which the process gives out, always growing. The queue is `turn`, with a row for
+ * A run is spread over what is needed when: `run` is small, lists well and knows where its webhook goes;
+ * `ticket` has what the app will be given and goes when the run ends; `result` has how it ended and what
+ * the app answered. Run, ticket and result share a number, which the process gives out, always growing. The queue is `turn`, with a row for
  * each run that waits. A run's end is the row of its result and changes no other: its state is the
  * result's, or else whether it has begun (the view run_with_state). Those that have ended are found by
  * their state, the others, which are few, by their tickets. Times are wall clock milliseconds. body_sha256 has a body's
@@ -21,6 +20,15 @@
     " body_where INTEGER NOT NULL, body_size INTEGER NOT NULL, body_sha256 BLOB,"                  \
     " body_file BLOB, body_bytes BLOB"
 
+#define EVERY_ATTEMPT                                                                              \
+    "CREATE VIEW every_attempt AS"                                                                 \
+    " SELECT delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, report"     \
+    " FROM attempt"                                                                                \
+    " UNION ALL SELECT delivery_id, round, n, attempt_ms, NULL, NULL, NULL, NULL, NULL"            \
+    " FROM delivery WHERE is_leased = 1 AND NOT EXISTS (SELECT 1 FROM attempt"                     \
+    " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"         \
+    " AND attempt.n = delivery.n);"
+
 /* The tables of a new store, made at once. */
 static const char *const newest[] = {
     "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;",
@@ -33,7 +41,8 @@ static const char *const newest[] = {
     " method TEXT NOT NULL, path TEXT NOT NULL, request_size INTEGER,"
     " priority INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 0,"
     " turn_subject INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER, attempt_log TEXT,"
-    " identity TEXT NOT NULL DEFAULT '', rerun_of BLOB) WITHOUT ROWID;"
+    " identity TEXT NOT NULL DEFAULT '', rerun_of BLOB, webhook_lane INTEGER, webhook_url BLOB,"
+    " webhook_secret BLOB, traceparent TEXT) WITHOUT ROWID;"
     "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);",
     "CREATE TABLE ticket (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS
@@ -49,14 +58,12 @@ static const char *const newest[] = {
     "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
     "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
     "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;",
-    "CREATE TABLE webhook (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
-    " lane INTEGER NOT NULL, url BLOB NOT NULL, secret BLOB, traceparent TEXT NOT NULL)"
-    " WITHOUT ROWID;",
     "CREATE TABLE delivery (delivery_id BLOB PRIMARY KEY,"
     " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
     " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL,"
     " n INTEGER NOT NULL, max_attempts INTEGER NOT NULL, is_leased INTEGER NOT NULL,"
-    " created_ms INTEGER NOT NULL, done_ms INTEGER, due_ms INTEGER) WITHOUT ROWID;"
+    " created_ms INTEGER NOT NULL, done_ms INTEGER, due_ms INTEGER, attempt_ms INTEGER)"
+    " WITHOUT ROWID;"
     "CREATE INDEX delivery_by_run ON delivery (run_id);"
     "CREATE INDEX delivery_by_state ON delivery (app_id, state, delivery_id);"
     "CREATE INDEX delivery_due ON delivery (lane, delivery_id)"
@@ -99,6 +106,10 @@ static const char *const newest[] = {
     "CREATE INDEX tally_by_minute ON tally (minute);",
     "CREATE VIEW run_with_state AS SELECT run.*, coalesce(result.state, run.has_begun) AS state"
     " FROM run LEFT JOIN result ON result.number = run.number;",
+    EVERY_ATTEMPT,
+    "CREATE TABLE audit (audit_id BLOB PRIMARY KEY, project TEXT NOT NULL, action INTEGER NOT NULL,"
+    " count INTEGER NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
     "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
 };
 
@@ -228,19 +239,22 @@ static const char *const changes[] = {
     "UPDATE delivery SET attempt_ms = (SELECT started_ms FROM attempt"
     " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"
     " AND attempt.n = delivery.n) WHERE state = 0 AND is_leased = 1;"
-    "DELETE FROM attempt WHERE verdict IS NULL;"
-    "CREATE VIEW every_attempt AS"
-    " SELECT delivery_id, round, n, started_ms, ended_ms, verdict, http_status, error, report"
-    " FROM attempt"
-    " UNION ALL SELECT delivery_id, round, n, attempt_ms, NULL, NULL, NULL, NULL, NULL"
-    " FROM delivery WHERE is_leased = 1 AND NOT EXISTS (SELECT 1 FROM attempt"
-    " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"
-    " AND attempt.n = delivery.n);",
+    "DELETE FROM attempt WHERE verdict IS NULL;" EVERY_ATTEMPT,
 
     /* Who changed what, from here on. */
     "CREATE TABLE audit (audit_id BLOB PRIMARY KEY, project TEXT NOT NULL, action INTEGER NOT NULL,"
     " count INTEGER NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
+
+    /* A webhook stands in its run's row. */
+    "ALTER TABLE run ADD COLUMN webhook_lane INTEGER;"
+    "ALTER TABLE run ADD COLUMN webhook_url BLOB;"
+    "ALTER TABLE run ADD COLUMN webhook_secret BLOB;"
+    "ALTER TABLE run ADD COLUMN traceparent TEXT;"
+    "UPDATE run SET (webhook_lane, webhook_url, webhook_secret, traceparent) ="
+    " (SELECT lane, url, secret, traceparent FROM webhook WHERE webhook.run_id = run.run_id)"
+    " WHERE has_webhook = 1;"
+    "DROP TABLE webhook;",
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -219,6 +219,20 @@ static void post_question(struct hl_driver *d, struct hl_store_msg *m)
     hl_sqlite_reader_post(hl_database_of(d)->reader, m);
 }
 
+static void init_sealed(struct hl_sealed_run *sealed)
+{
+    hl_buf_init(&sealed->head, 0);
+    hl_buf_init(&sealed->url, 0);
+    hl_buf_init(&sealed->secret, 0);
+}
+
+static void free_sealed(struct hl_sealed_run *sealed)
+{
+    hl_buf_fini(&sealed->head);
+    hl_buf_fini(&sealed->url);
+    hl_buf_fini(&sealed->secret);
+}
+
 /* The reader first: the last connection to close moves the log into the database, and that must be
  * the writing one. */
 void hl_sqlite_free(struct hl_database *db)
@@ -230,11 +244,9 @@ void hl_sqlite_free(struct hl_database *db)
     hl_key_wipe(&db->key);
     explicit_bzero(db->base.signing_key, sizeof(db->base.signing_key));
     for (size_t i = 0; i < HL_SQL_MANY; i++)
-        hl_buf_fini(&db->sealed_heads[i]);
+        free_sealed(&db->sealed[i]);
     for (size_t i = 0; i < HL_PRIORITIES; i++)
         hl_heap_fini(&db->new_turns[i]);
-    hl_buf_fini(&db->sealed_url);
-    hl_buf_fini(&db->sealed_secret);
     hl_buf_fini(&db->blocked);
     hl_app_free_minutes(db);
     hl_data_dir_close(&db->dir);
@@ -293,9 +305,7 @@ struct hl_database *hl_sqlite_new(void)
     hl_id_source_init(&db->ids);
     hl_id_map_init(&db->running);
     for (size_t i = 0; i < HL_SQL_MANY; i++)
-        hl_buf_init(&db->sealed_heads[i], 0);
-    hl_buf_init(&db->sealed_url, 0);
-    hl_buf_init(&db->sealed_secret, 0);
+        init_sealed(&db->sealed[i]);
     hl_buf_init(&db->blocked, 0);
     hl_buf_init(&db->tally_bytes, 0);
     return db;

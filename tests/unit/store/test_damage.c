@@ -76,7 +76,7 @@ Test(damage, missing_webhook_of_a_run_that_ends_is_a_dead_letter)
     struct hl_id ids[2];
     struct hl_get_run g;
     accept_two(ids);
-    damage("DELETE FROM webhook");
+    damage("UPDATE run SET webhook_url = NULL");
     for (int i = 0; i < 2; i++) {
         struct hl_claimed *c = claim();
         cr_assert_eq(finish_run(&f, &c->run_id, c->epoch, "done"), HL_OK);
@@ -95,7 +95,7 @@ Test(damage, missing_webhook_of_an_interrupted_run_does_not_stop_the_start)
     accept_two(ids);
     for (int i = 0; i < 2; i++)
         hl_claimed_free(claim());
-    damage("DELETE FROM webhook WHERE run_id = (SELECT min(run_id) FROM run)");
+    damage("UPDATE run SET webhook_url = NULL WHERE run_id = (SELECT min(run_id) FROM run)");
     ends_as_interrupted(&ids[0]);
     give_lease_credit(&f, 1);
     struct hl_leased *l = party_wait(&f.sender, HL_STORE_LEASED);
@@ -132,12 +132,13 @@ static void buries_the_first(const char *sql)
 
 Test(damage, pending_delivery_without_its_webhook_is_buried)
 {
-    buries_the_first("DELETE FROM webhook WHERE run_id = (SELECT min(run_id) FROM run)");
+    buries_the_first(
+        "UPDATE run SET webhook_url = NULL WHERE run_id = (SELECT min(run_id) FROM run)");
 }
 
 Test(damage, pending_delivery_with_a_url_that_cannot_be_opened_is_buried)
 {
-    buries_the_first("UPDATE webhook SET url = zeroblob(50)"
+    buries_the_first("UPDATE run SET webhook_url = zeroblob(50)"
                      " WHERE run_id = (SELECT min(run_id) FROM run)");
 }
 

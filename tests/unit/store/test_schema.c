@@ -126,7 +126,7 @@ Test(schema, version_1_is_brought_up_to_date_with_all_that_is_in_it)
     cr_assert(hl_id_parse(HL_STR("01935000-0000-7000-8000-00000000000b"), &queued));
     write_version_1(&queued);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 18);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 19);
 
     struct hl_list_runs l = {
         .m.msg.type = HL_STORE_LIST_RUNS, .project = "p", .state = -1, .is_async = -1, .limit = 10};
@@ -396,6 +396,13 @@ Test(schema, new_one_is_what_an_older_one_becomes)
 
 /* What led to 13 and further, taken back. */
 static const char back_to_12[] =
+    "CREATE TABLE webhook (run_id BLOB PRIMARY KEY REFERENCES run ON DELETE CASCADE,"
+    " lane INTEGER NOT NULL, url BLOB NOT NULL, secret BLOB, traceparent TEXT NOT NULL)"
+    " WITHOUT ROWID;"
+    "INSERT INTO webhook SELECT run_id, webhook_lane, webhook_url, webhook_secret, traceparent"
+    " FROM run WHERE webhook_url IS NOT NULL;"
+    "ALTER TABLE run DROP COLUMN webhook_lane; ALTER TABLE run DROP COLUMN webhook_url;"
+    "ALTER TABLE run DROP COLUMN webhook_secret; ALTER TABLE run DROP COLUMN traceparent;"
     "DROP VIEW every_attempt; ALTER TABLE delivery DROP COLUMN attempt_ms;"
     "DROP TABLE audit; DROP TABLE tally; DELETE FROM meta WHERE k = 'counted_ms';"
     "DROP INDEX delivery_due; DROP INDEX delivery_waiting; DROP INDEX delivery_by_lane;"
@@ -437,7 +444,7 @@ Test(schema, version_12_is_brought_up_to_date_with_deliveries_in_every_state)
     struct hl_id waiting;
     write_version_12(&waiting);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 18);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 19);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 1"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 2"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM attempt WHERE report IS NULL"), 3);

@@ -27,9 +27,9 @@ SELECT min(low), max(high) FROM (
 -- name: RUNS
 -- With their requests, as long as they wait or are kept, and with their ends.
 SELECT run.run_id, app.project, app.name, run.is_async, run.started_ms, run.attempt, run.epoch, ticket.timeout_ms,
-    ticket.start_by_ms, run.turn_subject, run.turn, run.max_attempts, run.attempt_log, webhook.traceparent,
+    ticket.start_by_ms, run.turn_subject, run.turn, run.max_attempts, run.attempt_log, run.traceparent,
     {run_columns_of(run)}, run.has_begun, run.is_cancel_wished, coalesce(run.request_size, -1),
-    ticket.number IS NOT NULL, coalesce(ticket.head, request.head), webhook.url, webhook.secret,
+    ticket.number IS NOT NULL, coalesce(ticket.head, request.head), run.webhook_url, run.webhook_secret,
     coalesce(ticket.body_where, request.body_where), coalesce(ticket.body_size, request.body_size),
     coalesce(ticket.body_sha256, request.body_sha256), coalesce(ticket.body_file, request.body_file),
     coalesce(ticket.body_bytes, request.body_bytes), run_log.lines, result.state, {result}
@@ -38,7 +38,6 @@ LEFT JOIN app ON app.app_id = run.app_id
 LEFT JOIN ticket ON ticket.number = run.number
 LEFT JOIN request ON request.number = run.number
 LEFT JOIN run_log ON run_log.run_id = run.run_id
-LEFT JOIN webhook ON webhook.run_id = run.run_id
 LEFT JOIN result ON result.number = run.number
 WHERE run.run_id > :after AND length(run.run_id) = 16 ORDER BY run.run_id;
 

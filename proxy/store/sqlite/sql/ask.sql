@@ -43,7 +43,7 @@ WHERE number = (SELECT number FROM run WHERE run_id = :run_id);
 SELECT number FROM run WHERE run_id = :run_id;
 
 -- name: WEBHOOK
-SELECT url, secret FROM webhook WHERE run_id = :run_id;
+SELECT webhook_url, webhook_secret FROM run WHERE run_id = :run_id AND webhook_url IS NOT NULL;
 
 -- name: RUN_LOG
 SELECT lines FROM run_log WHERE run_id = :run_id;
@@ -112,12 +112,11 @@ SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state, deli
     delivery.max_attempts, delivery.created_ms,
     CASE WHEN delivery.state <> {delivery_state.pending} THEN delivery.done_ms END,
     CASE delivery.state WHEN {delivery_state.pending} THEN delivery.due_ms END,
-    app.project, app.name, webhook.url
+    app.project, app.name, run.webhook_url
 FROM delivery
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN result ON result.number = run.number
 LEFT JOIN app ON app.app_id = delivery.app_id
-LEFT JOIN webhook ON webhook.run_id = run.run_id
 WHERE delivery.delivery_id = :delivery_id;
 
 -- name: DELIVERY_IDS
@@ -160,10 +159,10 @@ SELECT lane FROM (
 WHERE lane IS NOT NULL ORDER BY lane LIMIT 1;
 
 -- name: LANE_URL
-SELECT delivery.run_id, webhook.url
+SELECT delivery.run_id, run.webhook_url
 FROM app
 CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = :lane
-JOIN webhook ON webhook.run_id = delivery.run_id
+JOIN run ON run.run_id = delivery.run_id AND run.webhook_url IS NOT NULL
 WHERE app.project = :project LIMIT 1;
 
 -- name: LANE_COUNTS

@@ -2,16 +2,13 @@
 --
 -- A delivery that is pending is leased, or waits: for a place at its destination (no due_ms), or until then.
 
--- name: WEBHOOK_ADD
-INSERT INTO webhook (run_id, lane, url, secret, traceparent)
-VALUES (:run_id, :lane, :url, :secret, :traceparent);
-
 -- name: WEBHOOK_LANE
-SELECT lane FROM webhook WHERE run_id = :run_id;
+SELECT webhook_lane FROM run WHERE run_id = :run_id AND webhook_url IS NOT NULL;
 
 -- name: WEBHOOK_EXPECTED_LANES
 -- At start: of the runs that have not ended.
-SELECT webhook.lane, count(*) FROM ticket JOIN webhook ON webhook.run_id = ticket.run_id GROUP BY webhook.lane;
+SELECT webhook_lane, count(*) FROM ticket JOIN run ON run.run_id = ticket.run_id
+WHERE webhook_url IS NOT NULL GROUP BY webhook_lane;
 
 -- deliveries ----------------------------------------------------------------------------------------------------------
 
@@ -21,15 +18,14 @@ state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NOT NULL;
 -- part: leased(from)
 -- What a delivery is sent from, and whether all of it is there and its next attempt is not.
 SELECT delivery.delivery_id, delivery.run_id,
-    app.name IS NOT NULL AND webhook.run_id IS NOT NULL AND result.number IS NOT NULL
+    app.name IS NOT NULL AND run.webhook_url IS NOT NULL AND result.number IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.delivery_id = delivery.delivery_id
             AND attempt.round = delivery.round AND attempt.n = delivery.n + 1),
     delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
-    webhook.url, webhook.secret, webhook.traceparent, result.state, {result}
+    run.webhook_url, run.webhook_secret, run.traceparent, result.state, {result}
 FROM {from}
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN app ON app.app_id = run.app_id
-LEFT JOIN webhook ON webhook.run_id = run.run_id
 LEFT JOIN result ON result.number = run.number;
 
 -- name: DELIVERY_ADD

@@ -67,9 +67,9 @@ DELETE FROM idem WHERE (app_id, subject, key) IN (
 -- name: RUN_ADD
 -- rows: {HL_SQL_MANY}
 INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, started_ms, attempt, epoch, number,
-    request_size, turn, turn_subject, max_attempts, {run_columns})
+    request_size, turn, turn_subject, max_attempts, {run_columns}, webhook_lane, webhook_url, webhook_secret, traceparent)
 VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :started_ms, :has_begun, :has_begun, :number,
-    :request_size, :turn, :subject, :max_attempts, {run_values});
+    :request_size, :turn, :subject, :max_attempts, {run_values}, :lane, :url, :secret, :traceparent);
 
 -- name: RUN_FIND
 SELECT run.app_id, coalesce(result.state, run.has_begun), run.epoch, run.is_async, run.has_webhook, run.number,
