@@ -1,7 +1,7 @@
 // The dashboard's pages for those who run the service: deliveries and their repetition, API keys, the figures of now.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { assertAccessible, control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, copyBy, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { gate, until } from './lib/until.mjs';
@@ -257,8 +257,7 @@ test('a service account is created, its token shown once, and works', async (t) 
     const focused = await page.evaluate(() => document.activeElement.textContent);
     assert.equal(focused, 'Copy token');
     const token = await dialog.locator('.token code').innerText();
-    await dialog.getByRole('button', { name: 'Copy token' }).click();
-    await dialog.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(dialog, 'Copy token');
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
     await dialog.getByRole('button', { name: 'I have it' }).click();
     const row = page.getByRole('row').filter({ hasText: 'checkout <b>prod</b>' });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
-import { assertAccessible, assertFits, control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { assertAccessible, assertFits, control, copyBy, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { startPython } from './lib/python.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
@@ -171,8 +171,7 @@ test('the call is copied as a line for a terminal', async (t) => {
     const { page, sidecar, token } = await scene(t, { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByLabel('Function').waitFor();
     await page.getByLabel('JSON body').fill('{"prompt": "it\'s"}');
-    await page.getByRole('button', { name: 'Copy as curl' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(page, 'Copy as curl');
     const line = await page.evaluate(() => navigator.clipboard.readText());
     assert.ok(!line.includes('eyJ'), line);
     const shell = await promisify(execFile)('sh', ['-c', `${line} -s`], { env: { ...process.env, TOKEN: token } });

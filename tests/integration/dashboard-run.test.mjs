@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
-import { assertAccessible, assertFits, control, goTo, hurry, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, assertFits, control, copyBy, goTo, hurry, makeToken, openDashboard } from './lib/browser.mjs';
 import { stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -98,8 +98,7 @@ test('5 MiB of JSON are formatted to the last line while the page goes on', asyn
 
     await page.getByRole('button', { name: 'Raw' }).click();
     await showsText(result, LARGE);
-    await page.getByRole('button', { name: 'Copy response' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(page, 'Copy response');
     assert.equal(await clipboard(page), LARGE);
 });
 
@@ -197,8 +196,7 @@ test('a run is copied as a command that makes the same call, with no token in it
     const id = await call(body, { path: '/v4/p/a/run/of%20it' });
     await ended(id);
     const page = await open(`#/runs/${id}`, { permissions: CLIPBOARD });
-    await page.getByRole('button', { name: 'Copy as curl' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(page, 'Copy as curl');
     const command = await clipboard(page);
     assert.ok(!command.includes(token) && command.includes('$TOKEN'), command);
     const made = await promisify(execFile)('sh', ['-c', command], { env: { PATH: process.env.PATH, TOKEN: token } });
@@ -212,8 +210,7 @@ test('what a terminal would obey is in no command', async (t) => {
     const id = await call('"\u001b[201~\u0015id\r"', { headers: { 'content-type': 'text/plain' } });
     await ended(id);
     const page = await open(`#/runs/${id}`, { permissions: CLIPBOARD });
-    await page.getByRole('button', { name: 'Copy as curl' }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(page, 'Copy as curl');
     assert.match(await clipboard(page), new RegExp(`--data-binary @${id}.request.txt$`));
 });
 

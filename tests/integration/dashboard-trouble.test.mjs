@@ -1,7 +1,7 @@
 // The dashboard when things are not as they should be: hookline gone, silent or another one, a wrong clock, broken addresses, an end in the middle of something.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { ELSEWHERE, assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { ELSEWHERE, assertAccessible, assertFits, control, copyBy, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { cluster } from './lib/postgres.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
@@ -221,7 +221,7 @@ for (const hours of [-2, 2]) {
         await page.clock.install({ time: Date.now() + hours * HOUR });
         await page.goto(`${sidecar.adminUrl}/#token=${token}`);
         await row(page, id).waitFor();
-        await row(page, id).locator('.c-took').getByText(/^[\d.]+ m?s$/).waitFor();
+        await row(page, id).locator('.c-took').getByText(/^(\d+ min )?[\d.]+ m?s$/).waitFor();
         await goTo(page, '#/runs?time=3600');
         await row(page, id).waitFor();
         const since = new URL(page.seen.urls.findLast((url) => url.includes('since='))).searchParams;
@@ -229,7 +229,7 @@ for (const hours of [-2, 2]) {
         assert.ok(Math.abs(ago - HOUR) < HOUR / 2, `${ago} ms ago`);
         await goTo(page, `#/runs/${id}`);
         const running = page.locator('.readout li').filter({ hasText: 'running for' });
-        assert.match(await running.innerText(), /running for [\d.]+ m?s$/);
+        assert.match(await running.innerText(), /running for (\d+ min )?[\d.]+ m?s$/);
     });
 }
 
@@ -244,8 +244,7 @@ test('over plain HTTP from elsewhere, what is to be copied is copied', async (t)
     await dialog.getByLabel('Name').fill('copied');
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     const token = await dialog.locator('.token code').innerText();
-    await dialog.getByRole('button', { name: 'Copy token' }).click();
-    await dialog.getByRole('button', { name: 'Copied' }).waitFor();
+    await copyBy(dialog, 'Copy token');
     await dialog.getByRole('button', { name: 'I have it' }).click();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Service account token').focus();

@@ -4,7 +4,7 @@ import { test } from './lib/case.mjs';
 import { control } from './lib/rest.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
-import { gate, until } from './lib/until.mjs';
+import { PATIENCE, gate, until } from './lib/until.mjs';
 
 const CLASSES = ['high', 'normal', 'low'];
 const ONE_SLOT = { HOOKLINE_APP_CONCURRENCY: '1', HOOKLINE_WORKERS: '1', HOOKLINE_APP_QUEUE_TIMEOUT: '5m' };
@@ -39,7 +39,7 @@ async function queueBefore(t, env = {}, held = {}) {
     const through = async (n) => {
         doors.open();
         await holder;
-        await until(`${n} were inside`, () => order.length === n, 20_000 + 20 * n);
+        await until(`${n} were inside`, () => order.length === n, PATIENCE + 100 * n);
         return order;
     };
     const waiting = (n) => until(`${n} wait`, async () => (await all.sidecar.metric('hookline_app_queue_waiting')) === n);
@@ -244,7 +244,7 @@ function* expected(runs) {
     }
 }
 
-test('three classes, five subjects, 2,000 runs, one slot: the order that the rule gives', async (t) => {
+test('three classes, five subjects, 2,000 runs, one slot: the order that the rule gives', { limit: 600_000 }, async (t) => {
     const { begin, through } = await queueBefore(t, { HOOKLINE_AUTH: 'jwt', HOOKLINE_MAX_QUEUED_RUNS: '5000' });
     const subjects = ['ann', 'ben', 'cleo', 'dan', 'eve'];
     let seed = 7;

@@ -150,6 +150,12 @@ export async function follow(page, act) {
     await page.locator('main h1:not([data-before])').waitFor();
 }
 
+/** Presses the button of that name in `place`, which copies something, and waits until it says so: that it does for a moment. */
+export function copyBy(place, name) {
+    const button = (text) => place.getByRole('button', { name: text });
+    return Promise.all([button(name).click(), button('Copied').waitFor()]);
+}
+
 /** To the page itself time flies from here on: what works in slices of some ms rests after each small piece of work. */
 export function hurry(page) {
     return page.evaluate(() => {
