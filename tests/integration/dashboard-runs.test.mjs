@@ -86,7 +86,7 @@ test('on a phone a row tells state, status, duration and the webhook’s end', a
     const words = async (of) => (await row(page, of).innerText()).replace(/\s+/g, ' ');
     await row(page, going).getByText('running').waitFor();
     assert.match(await words(id), /^failure app_error .* async 503 · [\d.]+ (ms|s) webhook delivered /);
-    assert.match(await words(going), /^running .* async [\d.]+ (ms|s) /);
+    assert.match(await words(going), /^running .* async (\d+ min )?[\d.]+ (ms|s) /);
     await page.setViewportSize({ width: 1280, height: 800 });
     await until('there are columns', async () => /async .* 503 delivered$/.test(await words(id)));
 });
@@ -242,7 +242,7 @@ test('a run’s timeline is drawn to scale, with each attempt of its webhook', a
     });
     const rows = await page.locator('.delivery tbody tr').allInnerTexts();
     assert.match(rows[0], /^1\s+retry\s+404/s);
-    assert.match(rows[1], /^2\s+failed\s+503.*\+[\d.]+ m?s/s);
+    assert.match(rows[1], /^2\s+failed\s+503.*\+(\d+ min )?[\d.]+ m?s/s);
     await page.locator('.delivery').getByText('dead letter').waitFor();
 });
 
