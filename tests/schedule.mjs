@@ -106,7 +106,8 @@ function integration(path) {
 /**
  * "[PASS] suite::case: (0.01s)" and "[====] Synthesis: Tested: 41 | Passing: 41 | Failing: 0 | Crashing: 0". A program
  * without that line is one test; one that fails although its cases all passed (a leak at its end) is a failure more, as
- * is a case that passed and then crashed in what ends it, of which criterion only warns.
+ * is a case that passed and then crashed in what ends it, of which criterion only warns, or leaked, of which it says
+ * nothing. (One that failed leaks what it would have freed.)
  */
 function readCriterion({ text, status }) {
     const tests = [...text.matchAll(/^\[(PASS|FAIL)\] (\S+?)(?:: \((\d+\.\d+)s\))?$/gm)]
@@ -115,7 +116,8 @@ function readCriterion({ text, status }) {
     if (!sum) return { tests, passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 };
     const [, passed, failing, crashing] = sum.map(Number);
     const late = plain(text).match(/ed during its setup or teardown/g)?.length ?? 0;
-    const failed = failing + crashing + late;
+    const leaks = text.match(/ERROR: LeakSanitizer/g)?.length ?? 0;
+    const failed = failing + crashing + late || leaks;
     return { tests, passed, failed: status !== 0 && failed === 0 ? 1 : failed };
 }
 
