@@ -135,6 +135,7 @@ static void on_signal(uv_signal_t *handle, int signum)
     struct hl_control *ctl = handle->data;
     HL_LOG(INFO, "signal", HL_LOG_TEXT("name", strsignal(signum)));
     if (ctl->state == HL_CONTROL_SERVING) {
+        hl_rest_tell_drain(ctl->rest, "signal", signum == SIGTERM ? "SIGTERM" : "SIGINT");
         ctl->state = HL_CONTROL_DELAY;
         atomic_store(&ctl->service.is_draining, true);
         tell_workers(ctl, HL_WORKER_DRAIN);
@@ -161,6 +162,7 @@ void hl_control_on_idle(struct hl_idle *idle)
     if (ctl->state != HL_CONTROL_SERVING)
         return;
     HL_LOG(INFO, "idle for HOOKLINE_IDLE_EXIT: stopping");
+    hl_rest_tell_drain(ctl->rest, "idle", NULL);
     leave(ctl);
 }
 
@@ -180,6 +182,7 @@ static void on_store_timer(struct hl_timer *timer)
     }
     if (hl_auth_is_complete(ctl->service.auth)) {
         atomic_store(&ctl->service.is_opening, false);
+        hl_rest_tell_start(ctl->rest);
         return;
     }
     if (standing == HL_STORE_OPEN)

@@ -236,7 +236,9 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
         HL_OK)
         return false;
-    if (!hl_auth_is_complete(ctl->service.auth))
+    if (hl_auth_is_complete(ctl->service.auth))
+        hl_rest_tell_start(ctl->rest);
+    else
         hl_control_await_store(ctl);
     return start_workers(ctl, why, why_len);
 }

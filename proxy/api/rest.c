@@ -8,6 +8,7 @@
 
 #include "api/rest_handler.h"
 #include "api/rest_route.h"
+#include "api/start_audit.h"
 #include "auth/auth.h"
 #include "auth/seat.h"
 #include "body/follow_desk.h"
@@ -202,14 +203,25 @@ void hl_rest_close(struct hl_rest *rest)
         else if (msg->type == HL_WORKER_INQUIRY_GONE)
             free(HL_CONTAINER_OF(msg, struct hl_inquiry_gone, msg));
         else
-            hl_rest_answer_free(msg);
+            hl_rest_calls_drop(&rest->calls, msg);
     }
+    hl_start_audit_drop(&rest->calls);
     hl_rest_waits_close(&rest->calls.waits);
     if (rest->desk.loop) {
         hl_follow_unguard(&rest->desk);
         hl_follow_desk_close(&rest->desk);
     }
     hl_uv_mailbox_close(&rest->mail);
+}
+
+void hl_rest_tell_start(struct hl_rest *rest)
+{
+    hl_start_audit_begin(&rest->calls);
+}
+
+void hl_rest_tell_drain(struct hl_rest *rest, const char *via, const char *name)
+{
+    hl_drain_audit(&rest->calls, via, name);
 }
 
 void hl_rest_end_waits(struct hl_rest *rest)

@@ -36,6 +36,11 @@ void hl_rest_keep_loop(struct hl_rest *rest, bool keeps);
 /* A worker asks and answers nothing more: who waits for it goes on without. */
 void hl_rest_worker_ended(struct hl_rest *rest, uint32_t index);
 
+/* What this start has changed of the settings is told (store/audit.h): once, when the store is open and hl_auth_is_complete. */
+void hl_rest_tell_start(struct hl_rest *rest);
+/* It begins to end, and why: "signal", "idle"; `name` of the signal, or NULL. */
+void hl_rest_tell_drain(struct hl_rest *rest, const char *via, const char *name);
+
 /* Nobody waits for a run's end from now on: whoever does is answered. */
 void hl_rest_end_waits(struct hl_rest *rest);
 

@@ -244,7 +244,8 @@ void hl_rest_log_audit(struct hl_store_msg *m)
         return;
     if (m->msg.type == HL_STORE_REDELIVER && m->audit->action == HL_AUDIT_DELIVERIES_REDELIVERED)
         m->audit->count = (int64_t)((const struct hl_redeliver *)m)->count;
-    hl_audit_log(m->audit);
+    if (m->audit->action != HL_AUDIT_DRAIN_BEGUN) /* which was logged at once (start_audit.c) */
+        hl_audit_log(m->audit);
     if (m->rc != HL_OK)
         HL_LOG(WARN, "a row of the audit could not be written: the line before has what was done",
             HL_LOG_ID("audit_id", &m->audit->id), HL_LOG_TEXT("error", hl_err_text(m->rc)));

@@ -186,6 +186,12 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_OVERVIEW:
         hl_overview_fini((struct hl_overview *)msg);
         break;
+    case HL_STORE_GET_SETTINGS:
+        hl_get_settings_fini((struct hl_get_settings *)msg);
+        break;
+    case HL_STORE_KEEP_SETTINGS:
+        hl_keep_settings_fini((struct hl_keep_settings *)msg);
+        break;
     case HL_STORE_LIST_AUDIT:
         hl_list_audit_fini((struct hl_list_audit *)msg);
         break;
@@ -241,6 +247,13 @@ static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
         hl_auth_limit(calls->parts.auth, &((const struct hl_limit_account *)m)->account);
     if (m->msg.type == HL_STORE_ACCEPT)
         drop_unkept_file(calls, (const struct hl_accept *)m);
+}
+
+void hl_rest_calls_drop(struct hl_rest_calls *calls, struct hl_msg *msg)
+{
+    if (msg->type != HL_WORKER_RECENT && calls->parts.service)
+        hl_rest_log_audit(HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
+    hl_rest_answer_free(msg);
 }
 
 static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)

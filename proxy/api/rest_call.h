@@ -113,6 +113,8 @@ void hl_rest_calls_fini(struct hl_rest_calls *calls);
 void hl_rest_calls_take(struct hl_rest_calls *calls, struct hl_msg *msg);
 /* A worker answers nothing more: who waits for it goes on without. */
 void hl_rest_calls_worker_ended(struct hl_rest_calls *calls, uint32_t index);
+/* An answer that came when nobody asks any more: what was changed is logged, and it is freed. */
+void hl_rest_calls_drop(struct hl_rest_calls *calls, struct hl_msg *msg);
 /* An answer that nobody waits for. */
 void hl_rest_answer_free(struct hl_msg *msg);
 

@@ -239,3 +239,14 @@ enum hl_err hl_issuer_sign(
     explicit_bzero(token, sizeof token);
     return err;
 }
+
+void hl_issuer_mark_secret(
+    const struct hl_issuer *issuer, struct hl_str secret, char out[HL_SECRET_MARK + 1])
+{
+    uint8_t mac[HASH_SIZE] = {0};
+    const mbedtls_md_info_t *sha256 = mbedtls_md_info_from_type(MBEDTLS_MD_SHA256);
+    mbedtls_md_hmac(sha256, issuer->secret, sizeof(issuer->secret),
+        (const unsigned char *)(secret.n > 0 ? secret.p : ""), secret.n, mac);
+    hl_hex_write(out, mac, HL_SECRET_MARK / 2);
+    out[HL_SECRET_MARK] = '\0';
+}

@@ -40,6 +40,11 @@ struct hl_verify_key *hl_issuer_read_key(const uint8_t *secret, size_t n);
 HL_MUST_CHECK enum hl_err hl_issuer_sign(
     const struct hl_issuer *issuer, const struct hl_grant *grant, struct hl_buf *out);
 
+/* Tells whether a secret is the same as at another time, and nothing of it to who lacks the key: hexadecimal, and a NUL. */
+#define HL_SECRET_MARK 16
+void hl_issuer_mark_secret(
+    const struct hl_issuer *issuer, struct hl_str secret, char out[HL_SECRET_MARK + 1]);
+
 /* The public half: what such tokens are checked with. Borrowed. */
 struct hl_verify_key *hl_issuer_key(const struct hl_issuer *issuer);
 

@@ -8,9 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "api/audit.h"
+#include "base/clock.h"
+#include "base/id.h"
 #include "cli/catalog.h"
 #include "cli/cli.h"
 #include "cli/config.h"
@@ -20,6 +24,7 @@
 #include "store/import/import.h"
 #include "store/key.h"
 #include "store/postgres/migrate.h"
+#include "store/audit.h"
 #include "store/postgres/rekey.h"
 #include "store/postgres/status.h"
 #include "store/sqlite/backup.h"
@@ -158,6 +163,21 @@ int hl_cli_store_import(const struct hl_cli *cli)
 
 /* ---- rekey ---- */
 
+/* Who does it. NULL: out of memory. */
+static struct hl_audit *make_audit(void)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    struct hl_id_source ids;
+    hl_id_source_init(&ids);
+    struct hl_audit what = {
+        .id = hl_id_next(&ids, now_ms), .action = HL_AUDIT_KEY_ROTATED, .count = -1};
+    struct hl_audit_author author = {.via = "command", .has_uid = true, .uid = getuid()};
+    json_t *who = hl_audit_author_json(&author);
+    struct hl_audit *audit = hl_audit_make(&what, who, NULL, NULL);
+    json_decref(who);
+    return audit;
+}
+
 int hl_cli_store_rekey(const struct hl_cli *cli)
 {
     char why[WHY_MAX] = "";
@@ -166,8 +186,9 @@ int hl_cli_store_rekey(const struct hl_cli *cli)
     int status = load_whole_config(cli, &config);
     if (status != HL_CLI_OK)
         return status;
-    if (hl_pg_rekey(config, &done, why, sizeof(why)) != HL_OK)
-        status = hl_cli_fail(cli, "%s", why);
+    struct hl_audit *audit = make_audit();
+    if (!audit || hl_pg_rekey(config, audit, &done, why, sizeof(why)) != HL_OK)
+        status = hl_cli_fail(cli, "%s", audit ? why : "out of memory");
     else
         fprintf(cli->out,
             "%llu values were encrypted again; HOOKLINE_PREVIOUS_KEY can be removed\n",
@@ -175,6 +196,7 @@ int hl_cli_store_rekey(const struct hl_cli *cli)
     if (status == HL_CLI_OK && done.unreadable > 0)
         fprintf(cli->err, "hookline: %llu values open with neither key and are left as they were\n",
             (unsigned long long)done.unreadable);
+    free(audit);
     hl_config_free(config);
     return status;
 }

@@ -23,6 +23,7 @@ static const struct {
     {"--wait", NULL, "wait for its end, and print the response", "runs send"},
     {"--webhook", NULL, "where the response goes as well", "call"},
     {"--webhook", NULL, "where the response goes", "runs send"},
+    {"--action", NULL, "only such changes: account_made, account_revoked, run_cancelled, …", NULL},
     {"--after", NULL, "go on after that one, where an earlier call stopped", NULL},
     {"--app", NULL, "only of this app", NULL},
     {"--async", NULL, "only asynchronous ones", NULL},

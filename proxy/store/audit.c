@@ -48,6 +48,17 @@ struct hl_audit *hl_audit_new(const struct hl_audit *from, struct hl_str told)
     return audit;
 }
 
+void hl_get_settings_fini(struct hl_get_settings *g)
+{
+    hl_buf_fini(&g->value);
+}
+
+void hl_keep_settings_fini(struct hl_keep_settings *k)
+{
+    hl_buf_fini(&k->former);
+    hl_buf_fini(&k->value);
+}
+
 /* ---- the list ---- */
 
 void hl_list_audit_fini(struct hl_list_audit *l)

@@ -59,6 +59,19 @@ static inline struct hl_str hl_audit_told(const struct hl_audit *audit)
 
 /* AUDIT: m.audit is written, and nothing else. */
 
+/* GET_SETTINGS: what the start before has kept of its settings, as text; NOT_FOUND: nothing. */
+struct hl_get_settings {
+    struct hl_store_msg m;
+    struct hl_buf value; /* reply; owned by the message */
+};
+/* KEEP_SETTINGS: for the next start. STALE: what is kept is not `former` (empty: nothing) any more. */
+struct hl_keep_settings {
+    struct hl_store_msg m;
+    struct hl_buf former, value; /* owned by the message */
+};
+void hl_get_settings_fini(struct hl_get_settings *g);
+void hl_keep_settings_fini(struct hl_keep_settings *k);
+
 /* LIST_AUDIT: newest first by id; of a project and of what all share. Goes on as the lists of question.h. */
 struct hl_list_audit {
     struct hl_store_msg m;

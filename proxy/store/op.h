@@ -43,6 +43,8 @@ enum hl_store_op {
     HL_STORE_OVERVIEW,          /* struct hl_overview (question.h) */
     HL_STORE_AUDIT,             /* struct hl_store_msg: its row of audit.h is written */
     HL_STORE_LIST_AUDIT,        /* struct hl_list_audit (audit.h) */
+    HL_STORE_GET_SETTINGS,      /* struct hl_get_settings (audit.h) */
+    HL_STORE_KEEP_SETTINGS,     /* struct hl_keep_settings (audit.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */

@@ -223,6 +223,17 @@ static enum hl_err audit(struct hl_batch *b, struct hl_batch_op *op)
     return op->m->audit ? HL_OK : HL_ERR_INVALID; /* which writes it (batch.c) */
 }
 
+static size_t weigh_settings(const struct hl_store_msg *m)
+{
+    const struct hl_keep_settings *k = (const struct hl_keep_settings *)m;
+    return sizeof(*k) + k->former.n + k->value.n;
+}
+
+static enum hl_err keep_settings(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->keep_settings(b->driver, (struct hl_keep_settings *)op->m);
+}
+
 /* --- questions ------------------------------------------------------------------------------ */
 
 static void clear_list_runs(struct hl_store_msg *m)
@@ -263,6 +274,11 @@ static void clear_overview(struct hl_store_msg *m)
 static void clear_list_accounts(struct hl_store_msg *m)
 {
     hl_list_accounts_fini((struct hl_list_accounts *)m);
+}
+
+static void clear_get_settings(struct hl_store_msg *m)
+{
+    hl_get_settings_fini((struct hl_get_settings *)m);
 }
 
 static void clear_list_audit(struct hl_store_msg *m)
@@ -333,6 +349,11 @@ static const struct hl_operation operations[] = {
         .apply = revoke_account,
         .fill = fill_revoke_account},
     [HL_STORE_LIMIT_ACCOUNT] = {.gives_up = true, .apply = limit_account},
+    [HL_STORE_GET_SETTINGS] = {.is_question = true, .clear = clear_get_settings},
+    [HL_STORE_KEEP_SETTINGS] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_settings,
+        .apply = keep_settings},
     [HL_STORE_AUDIT] = {.gives_up = true, .apply = audit},
     [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},

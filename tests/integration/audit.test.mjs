@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { operations } from './lib/openapi.mjs';
 import { assertRefused, control, pages, rest } from './lib/rest.mjs';
-import { run } from './lib/sidecar.mjs';
-import { RUN, shared } from './lib/stage.mjs';
+import { run, startSidecar } from './lib/sidecar.mjs';
+import { RUN, shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const ENV = { HOOKLINE_AUTH: 'jwt', HOOKLINE_KEEP_REQUESTS: 'all', HOOKLINE_LOG_LEVEL: 'error' };
@@ -277,4 +277,28 @@ test('hookline audit is a table, and JSON lines with --json', async (t) => {
     const wrong = await run(['audit', '--action', 'nonsense'], env);
     assert.notEqual(wrong.code, 0);
     assert.match(wrong.stderr, /action/);
+});
+
+test('a start with other settings and the begin of the end are told, to all projects, and no secret', async (t) => {
+    const first = await stage(t, { env: { ...ENV, HOOKLINE_WEBHOOK_SECRET: 'first-secret', HOOKLINE_RUN_ATTEMPTS: '2' } });
+    const { dataDir } = first.sidecar;
+    assert.deepEqual((await newest(first.sidecar)).filter((row) => row.action !== 'drain_begun'), [], 'a first start has nothing to compare with');
+    await first.sidecar.stop();
+    const env = { ...ENV, HOOKLINE_APP_URL: first.app.url, HOOKLINE_WEBHOOK_SECRET: 'other-secret', HOOKLINE_RETENTION: '2d' };
+    const second = await startSidecar(t, { env, dataDir });
+    const rows = await until('it is told', async () => {
+        const found = await newest(second);
+        return found.some((row) => row.action === 'settings_changed') && found;
+    });
+    const [changed, drain] = ['settings_changed', 'drain_begun'].map((action) => rows.find((row) => row.action === action));
+    const { HOOKLINE_LISTEN: _1, HOOKLINE_ADMIN_LISTEN: _2, ...settings } = changed.detail.settings;
+    assert.deepEqual(settings, {
+        HOOKLINE_WEBHOOK_SECRET: 'changed',
+        HOOKLINE_RUN_ATTEMPTS: { from: '2', to: null },
+        HOOKLINE_RETENTION: { from: null, to: '2d' },
+    });
+    assert.deepEqual([changed.via, changed.project_id, drain.via, drain.detail], ['start', null, 'signal', { signal: 'SIGTERM' }]);
+    assert.doesNotMatch(JSON.stringify(rows), /first-secret|other-secret/);
+    await linesOf(second, [changed]);
+    assert.ok(first.sidecar.log.some((line) => line.msg === 'audit' && line.audit_id === drain.audit_id));
 });

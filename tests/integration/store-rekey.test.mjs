@@ -99,6 +99,8 @@ test('a key is changed with live replicas: nothing is refused, and what was seal
     await replace(all, live, 1, 'b2', swapped);
     assert.ok((await rekeyed(all, swapped)) > 0);
     assert.equal(await rekeyed(all, swapped), 0);
+    const told = await all.rows(`SELECT count, convert_from(told, 'UTF8') AS told FROM ~.audit WHERE action = 8 AND count >= 0 ORDER BY audit_id`);
+    assert.deepEqual(told.map((row) => [Number(row.count) === 0, JSON.parse(row.told).via]), [[false, 'command'], [true, 'command']]);
     for (const [at, name] of ['a3', 'b3'].entries()) await replace(all, live, at, name, alone);
 
     const ids = await calls.stop();

@@ -76,6 +76,25 @@ static enum hl_err read_list_audit(
     return err;
 }
 
+static enum hl_pg_sql bind_get_settings(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    (void)p;
+    (void)m;
+    return HL_PG_DO_ASK_SETTINGS;
+}
+
+static enum hl_err read_get_settings(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    (void)s;
+    if (PQntuples(result) == 0)
+        return HL_ERR_NOT_FOUND;
+    return hl_buf_append_str(&((struct hl_get_settings *)m)->value, hl_pg_str(&row));
+}
+
 static enum hl_pg_sql bind_list_apps(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -128,5 +147,6 @@ static enum hl_err read_list_keys(
 
 const struct hl_pg_question hl_pg_list_accounts = {bind_list_accounts, read_list_accounts};
 const struct hl_pg_question hl_pg_list_audit = {bind_list_audit, read_list_audit};
+const struct hl_pg_question hl_pg_get_settings = {bind_get_settings, read_get_settings};
 const struct hl_pg_question hl_pg_list_apps = {bind_list_apps, read_list_apps};
 const struct hl_pg_question hl_pg_list_keys = {bind_list_keys, read_list_keys};

@@ -11,6 +11,8 @@
  * and so count apart from newer ones of the same destination. */
 #include "store/postgres/rekey.h"
 
+#include "store/audit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,7 @@ struct rekey {
     struct hl_id after, last;              /* runs up to here are done, or were read */
     bool has_more;
     struct hl_pg_rekeyed *done;
+    const struct hl_audit *audit;
     char *why;
     size_t why_len;
 };
@@ -260,6 +263,20 @@ static enum hl_err rekey_shared_rows(struct rekey *r)
     return err;
 }
 
+static enum hl_err tell(struct rekey *r)
+{
+    PGresult *result;
+    hl_pg_params_clear(&r->params);
+    hl_pg_add_id(&r->params, HL_PG_ONCE_P_AUDIT_ID, &r->audit->id);
+    hl_pg_add_int(&r->params, HL_PG_ONCE_P_ACTION, r->audit->action);
+    hl_pg_add_int(&r->params, HL_PG_ONCE_P_COUNT, (int64_t)r->done->values);
+    hl_pg_add_str(&r->params, HL_PG_ONCE_P_TOLD, hl_audit_told(r->audit));
+    enum hl_err err = hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_TELL],
+        &r->params, &result, r->why, r->why_len);
+    PQclear(result);
+    return err;
+}
+
 static enum hl_err rekey_shared(struct rekey *r)
 {
     enum hl_err err = hl_pg_session_run(&r->session, "BEGIN", r->why, r->why_len);
@@ -267,6 +284,8 @@ static enum hl_err rekey_shared(struct rekey *r)
         err = rekey_shared_rows(r);
     if (!err)
         err = write_shared(r, HL_STR("key_check"), hl_key_check(&r->keys.key));
+    if (!err)
+        err = tell(r);
     return err ? err : hl_pg_session_run(&r->session, "COMMIT", r->why, r->why_len);
 }
 
@@ -332,11 +351,11 @@ static void close_rekey(struct rekey *r)
     hl_shared_keys_wipe(&r->keys);
 }
 
-enum hl_err hl_pg_rekey(
-    const struct hl_config *config, struct hl_pg_rekeyed *done, char *why, size_t why_len)
+enum hl_err hl_pg_rekey(const struct hl_config *config, const struct hl_audit *audit,
+    struct hl_pg_rekeyed *done, char *why, size_t why_len)
 {
     struct hl_pg_settings settings;
-    struct rekey r = {.done = done, .why = why, .why_len = why_len};
+    struct rekey r = {.done = done, .audit = audit, .why = why, .why_len = why_len};
     *done = (struct hl_pg_rekeyed){0};
     snprintf(why, why_len, "%s", hl_err_text(HL_ERR_NOMEM));
     hl_pg_settings_init(&settings, config);

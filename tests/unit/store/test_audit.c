@@ -193,6 +193,32 @@ STORE_TEST(deliveries_that_are_sent_again_have_a_row_each_or_one_that_counts_the
     hl_leased_free(lease);
 }
 
+static enum hl_err keep(
+    struct fixture *f, const char *former, const char *value, struct hl_audit *audit)
+{
+    struct hl_keep_settings k = {.m.msg.type = HL_STORE_KEEP_SETTINGS};
+    cr_assert_eq(hl_buf_append_str(&k.former, hl_str_from(former)), HL_OK);
+    cr_assert_eq(hl_buf_append_str(&k.value, hl_str_from(value)), HL_OK);
+    enum hl_err rc = ask_with(f, &k.m, audit);
+    hl_keep_settings_fini(&k);
+    return rc;
+}
+
+STORE_TEST(settings_are_kept_for_the_next_start_by_whoever_knows_the_former_ones)
+{
+    struct hl_get_settings g = {.m.msg.type = HL_STORE_GET_SETTINGS};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_ERR_NOT_FOUND);
+    cr_assert_eq(keep(f, "x", "{}", row(f, HL_AUDIT_SETTINGS_CHANGED, "", "{}")), HL_ERR_STALE);
+    cr_assert_eq(keep(f, "", "a", NULL), HL_OK);
+    cr_assert_eq(keep(f, "", "b", row(f, HL_AUDIT_SETTINGS_CHANGED, "", "{}")), HL_ERR_STALE);
+    cr_assert_eq(count(f, "p"), 0);
+    cr_assert_eq(keep(f, "a", "b", row(f, HL_AUDIT_SETTINGS_CHANGED, "", "{}")), HL_OK);
+    cr_assert_eq(count(f, "p"), 1);
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    cr_assert(hl_str_eq(hl_buf_str(&g.value), HL_STR("b")));
+    hl_get_settings_fini(&g);
+}
+
 TestSuite(audit);
 
 Test(audit, a_change_whose_row_cannot_be_written_is_not_made)

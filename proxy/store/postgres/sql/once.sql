@@ -18,6 +18,10 @@ SELECT run_id, lane, head, url, secret FROM :schema.run
 WHERE run_id > :after::uuid AND (head IS NOT NULL OR url IS NOT NULL OR secret IS NOT NULL)
 ORDER BY run_id LIMIT :max::bigint;
 
+-- name: REKEY_TELL
+INSERT INTO :schema.audit (audit_id, project, action, count, told)
+VALUES (:audit_id::uuid, '', :action::bigint, :count::bigint, :told::bytea);
+
 -- name: REKEY_WRITE
 -- Those that nobody has just then; what has become null stays so. How many values of each are new.
 WITH input AS MATERIALIZED (

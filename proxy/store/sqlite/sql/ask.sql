@@ -250,3 +250,6 @@ SELECT {audit} FROM (
     UNION ALL
     SELECT * FROM (SELECT {audit} FROM audit INDEXED BY audit_by_project WHERE project = '' AND {audit_shown}))
 ORDER BY audit_id DESC LIMIT :max;
+
+-- name: META
+SELECT v FROM meta WHERE k = :name;
