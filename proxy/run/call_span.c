@@ -43,10 +43,9 @@ static uint64_t waited_us(const struct hl_run *run)
     if (!claimed)
         return run->times.queued_us;
     /* Within that millisecond: it did not wait before it was there. */
-    int64_t since_us =
-        1000 * (1 + (claimed->waits_ms > 0 ? claimed->waits_ms : claimed->created_ms));
-    int64_t us = hl_clock_machine_us() + 1000 * hl_clock_offset_ms() - since_us;
-    return us > 0 ? (uint64_t)us : 1;
+    int64_t since_ms = 1 + (claimed->waits_ms > 0 ? claimed->waits_ms : claimed->created_ms);
+    int64_t ms = hl_clock_wall_ms() - since_ms;
+    return ms > 0 ? (uint64_t)ms * 1000 : 1;
 }
 
 /* Until now. `reason`: why it was never called; empty: it is. */

@@ -80,7 +80,7 @@ static void describe_call(
 static struct hl_span *begin_span(struct hl_client *c, struct hl_worker *w,
     const struct hl_head *head, struct hl_str caller, const struct hl_id *run_id)
 {
-    struct hl_trace_context parent = {.trace_id = *run_id, .flags = HL_TRACE_RANDOM};
+    struct hl_trace_context parent = {.trace_id = *run_id};
     if (caller.n > 0 && !hl_trace_context_read(caller, &parent))
         return NULL;
     struct hl_span *span =

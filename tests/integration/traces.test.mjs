@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Collector } from './lib/collector.mjs';
 import { test } from './lib/case.mjs';
+import { fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
@@ -106,6 +107,23 @@ test('an asynchronous call is one trace over its queue, a kill, its retries and 
     assert.deepEqual(later.map((x) => [x.trace, x.parent]), later.map(() => [TRACE, server.id]), 'a rerun is in its run’s trace');
 });
 
+test('a run that another replica takes up is in the same trace', async (t) => {
+    const collector = await Collector.start(t);
+    const replicas = await fleet(t, { env: collector.env() });
+    const [a, b] = [
+        await replicas.add('a', { hasApp: false, env: { HOOKLINE_OTEL_SERVICE_NAME: 'of-a' } }),
+        await replicas.add('b', { env: { HOOKLINE_OTEL_SERVICE_NAME: 'of-b' } }),
+    ];
+    const { id } = await a.call(RUN, { body: 'ping', query: { async: 'true', webhookEndpoint: replicas.receiver.url() }, headers: { traceparent: SAMPLED } });
+    const spans = await collector.ofRun(id, 4); // in no order: each machine has a clock of its own
+    const server = spans.find((x) => x.kind === 'server'), others = spans.filter((x) => x !== server);
+    assert.deepEqual([server.service, server.trace, server.parent], ['of-a', TRACE, CALLER]);
+    assert.deepEqual(others.map((x) => [x.trace, x.parent]), others.map(() => [TRACE, server.id]));
+    const called = others.find((x) => x.name === 'POST');
+    assert.equal(called.service, 'of-b');
+    assert.equal(b.app.requests[0].get('traceparent'), `00-${TRACE}-${called.id}-01`);
+});
+
 test('what is not sampled goes on with its caller’s traceparent, and its webhook too, and nothing is told of it', async (t) => {
     const { app, receiver, call, collector } = await traced(t);
     const headers = { traceparent: UNSAMPLED, tracestate: 'vendor=1' };
@@ -114,10 +132,11 @@ test('what is not sampled goes on with its caller’s traceparent, and its webho
     const delivery = await receiver.delivered();
     for (const x of [...app.requests, delivery]) assert.equal(x.get('traceparent'), UNSAMPLED);
     for (const x of app.requests) assert.equal(x.get('tracestate'), 'vendor=1');
-    const last = await call(RUN, { body: 'ping' }); // it begins a trace, which is its own
-    const [server] = await collector.ofRun(last.id, 2);
+    const last = await call(RUN, { body: 'ping', query: { webhookEndpoint: receiver.url('/last') } }); // it begins a trace, its own
+    const [server, called, webhook] = await collector.ofRun(last.id, 3);
     assert.deepEqual([server.trace, server.parent], [last.id.replaceAll('-', ''), '']);
-    assert.equal(collector.spans.length, 2);
+    assert.deepEqual([called.parent, webhook.parent, webhook.name], [server.id, server.id, 'POST webhook']);
+    assert.equal(collector.spans.length, 3);
 });
 
 test('a sampler that takes nothing says so to the app, with a span id of its own', async (t) => {

@@ -39,8 +39,9 @@ export class Collector {
         if (answer !== 200) return exchange.send(answer);
         assert.equal(exchange.get('content-type'), 'application/json');
         for (const { resource, scopeSpans } of JSON.parse(body).resourceSpans) {
-            this.resources.push(attributesOf(resource));
-            for (const { spans } of scopeSpans) this.spans.push(...spans.map(read));
+            const of = attributesOf(resource);
+            this.resources.push(of);
+            for (const { spans } of scopeSpans) this.spans.push(...spans.map((span) => ({ service: of['service.name'], ...read(span) })));
         }
         return exchange.json({});
     }
