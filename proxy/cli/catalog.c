@@ -9,7 +9,7 @@
 const struct hl_cli_command hl_cli_commands[] = {
     {"serve", NULL, NULL, "run the sidecar; also what happens without a command",
         {"serve", "config check && hookline serve"}, false},
-    {"dev", hl_cli_dev, "[--fail-hooks LIST] PYTHON_FILE | URL | -- COMMAND …",
+    {"dev", hl_cli_dev, "[--fail-hooks LIST] FILE | URL | -- COMMAND …",
         "run an app in development behind hookline, without settings; restart it when its files "
         "change",
         {"dev main.py", "dev --fail-hooks 500,timeout -- npm start"}, false},

@@ -16,7 +16,8 @@
 /* What it takes, in every message about something else. */
 #define APP_URL "http://127.0.0.1:3000"
 #define APPS                                                                                       \
-    "a Python file of functions (main.py), the URL of an app that runs (" APP_URL "), "            \
+    "a Python file of functions (main.py), a shared object of them (upper.so), the URL of an app " \
+    "that runs (" APP_URL "), "                                                                    \
     "or -- and the command that starts one (-- npm start)"
 
 static bool has_scheme(const char *text, struct hl_str scheme)
@@ -63,8 +64,11 @@ static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_p
         return hl_cli_usage_error(cli, "%s is not a file here; did you mean %s?", path, url);
     if (error)
         return hl_cli_fail(cli, "%s: %s; it takes " APPS, path, strerror(error));
-    if (suffix && suffix[1] && strcmp(suffix, ".py") != 0)
-        return hl_cli_usage_error(cli, "%s is not a Python file; it takes " APPS, path);
+    if (suffix && strcmp(suffix, ".so") == 0)
+        plan->app = HL_DEV_MODULE;
+    else if (suffix && suffix[1] && strcmp(suffix, ".py") != 0)
+        return hl_cli_usage_error(
+            cli, "%s is neither a Python file nor a .so; it takes " APPS, path);
     return HL_CLI_OK;
 }
 

@@ -12,11 +12,13 @@
 
 #include "app/child.h"
 #include "base/buf.h"
+#include "dev/offer.h"
 #include "dev/process.h"
 #include "dev/receiver.h"
 #include "dev/settings.h"
 #include "dev/sketch.h"
 #include "dev/watch.h"
+#include "http/url.h"
 
 /* ---- what it says once all is there ---- */
 
@@ -39,45 +41,116 @@ static void say_place(const struct hl_dev_plan *plan, const struct hl_dev_settin
 
 struct call {
     const char *what;
-    const char *accept;       /* NULL: whatever comes */
-    const char *path, *query; /* below the app's */
-    const char *body;         /* NULL: none */
+    const char *accept; /* NULL: whatever comes */
+    const struct hl_dev_offer *offer;
+    const char *query;
 };
 
-/* The body is a JSON text of the sketch: nothing in it needs quoting in a shell but its own quotes. */
+/* In single quotes, as a shell reads it. */
+static void say_quoted(FILE *out, const char *text)
+{
+    for (; *text; text++)
+        *text == '\'' ? fputs("'\\''", out) : fputc(*text, out);
+}
+
 static void say_call(
     const struct hl_dev_plan *plan, const struct hl_dev_settings *s, const struct call *call)
 {
-    fprintf(plan->out,
+    FILE *out = plan->out;
+    fprintf(out,
         "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s'",
-        call->what, s->port, call->path, call->query);
+        call->what, s->port, call->offer->path, call->query);
     if (call->accept)
-        fprintf(plan->out, " -H 'Accept: %s'", call->accept);
-    if (call->body)
-        fprintf(plan->out, " -H 'Content-Type: application/json' -d '%s'", call->body);
-    fprintf(plan->out, "\n");
+        fprintf(out, " -H 'Accept: %s'", call->accept);
+    if (call->offer->body[0]) {
+        fprintf(out, " -H 'Content-Type: application/json' -d '");
+        say_quoted(out, call->offer->body);
+        fputc('\'', out);
+    } else if (strcmp(call->offer->method, "POST") == 0) {
+        fprintf(out, " -X POST");
+    }
+    fprintf(out, "\n");
+}
+
+/* ---- which calls ---- */
+
+struct offers {
+    struct hl_dev_offer plain, stream;
+};
+
+static bool read_sketch(const struct hl_dev_plan *plan, struct offers *offers)
+{
+    static struct hl_dev_sketch sketch;
+    hl_dev_sketch_read(&sketch, plan->file);
+    const struct hl_dev_function *plain = hl_dev_sketch_pick(&sketch, false),
+                                 *stream = hl_dev_sketch_pick(&sketch, true);
+    if (!plain && !stream)
+        return false;
+    hl_dev_offer_of_function(plain ? plain : stream, &offers->plain);
+    hl_dev_offer_of_function(stream ? stream : plain, &offers->stream);
+    return true;
+}
+
+/* Where an app that runs already can be asked; 0: not on this machine's loopback. */
+static uint16_t port_of(const struct hl_dev_plan *plan, const struct hl_dev_settings *s)
+{
+    struct hl_url url;
+    if (plan->app != HL_DEV_URL)
+        return s->app_port;
+    bool is_here =
+        hl_url_parse(hl_str_from(plan->url), &url) && !url.is_https &&
+        (hl_str_eq(url.host, HL_STR("127.0.0.1")) || hl_str_eq(url.host, HL_STR("localhost")));
+    return is_here ? url.port : 0;
+}
+
+static void say_tried(FILE *out, const char *path, int status)
+{
+    if (status)
+        fprintf(out, "GET %s answered %d", path, status);
+    else
+        fprintf(out, "GET %s was not answered", path);
+}
+
+/* What the app itself says; else which paths were tried, and what came. */
+static void ask_app(
+    const struct hl_dev_plan *plan, const struct hl_dev_settings *s, struct hl_dev_offer *offer)
+{
+    bool is_host = plan->app == HL_DEV_FILE || plan->app == HL_DEV_MODULE;
+    const char *path = is_host ? "/_hookline/functions" : "/openapi.json";
+    uint16_t port = port_of(plan, s);
+    int status, of_root;
+    *offer = (struct hl_dev_offer){.method = "GET"};
+    if (port == 0)
+        return;
+    json_t *said = hl_dev_ask(port, path, &status);
+    bool is =
+        is_host ? hl_dev_offer_of_functions(said, offer) : hl_dev_offer_of_openapi(said, offer);
+    json_decref(said);
+    if (is)
+        return;
+    json_decref(hl_dev_ask(port, "/", &of_root));
+    fprintf(plan->out, "\nWhich calls the app takes could not be found out: ");
+    say_tried(plan->out, path, status);
+    fprintf(plan->out, ", ");
+    say_tried(plan->out, "/", of_root);
+    fprintf(plan->out, ". Put your own path in place of the last slash:\n");
 }
 
 static void say_calls(const struct hl_dev_plan *plan, const struct hl_dev_settings *s)
 {
-    static struct hl_dev_sketch sketch;
-    const struct hl_dev_function *plain = NULL, *stream = NULL;
-    if (plan->app == HL_DEV_FILE) {
-        hl_dev_sketch_read(&sketch, plan->file);
-        plain = hl_dev_sketch_pick(&sketch, false);
-        stream = hl_dev_sketch_pick(&sketch, true);
-        plain = plain ? plain : stream;
-        stream = stream ? stream : plain;
+    static struct offers offers;
+    if (plan->app != HL_DEV_FILE || !read_sketch(plan, &offers)) {
+        ask_app(plan, s, &offers.plain);
+        offers.stream = offers.plain;
     }
     char query[160];
     snprintf(query, sizeof(query),
         "?async=true&webhookEndpoint=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2F_hookline%%2Fdev%%2Fhooks",
         s->hooks_port);
-    const char *path = plain ? plain->name : "", *body = plain ? plain->json : NULL;
-    const struct call calls[] = {{"A call", NULL, path, "", body},
-        {"In the background, its answer to the webhook receiver", NULL, path, query, body},
-        {"A stream, event by event, where the app gives one", "text/event-stream",
-            stream ? stream->name : "", "", stream ? stream->json : NULL}};
+    const struct call calls[] = {{"A call", NULL, &offers.plain, ""},
+        {"In the background, its answer to the webhook receiver", NULL, &offers.plain, query},
+        {"A stream, event by event, where the app gives one", "text/event-stream", &offers.stream,
+            ""}};
     for (size_t i = 0; i < HL_ARRAY_LEN(calls); i++)
         say_call(plan, s, &calls[i]);
     fprintf(plan->out, "\nCtrl-C ends everything.\n\n");
@@ -251,8 +324,14 @@ static void on_hookline_exit(void *self, int status)
 static void on_starting(uv_timer_t *timer)
 {
     struct dev *d = timer->data;
-    bool is_app_up = d->plan->app == HL_DEV_URL || hl_dev_port_answers(d->settings.app_port);
-    if (!is_app_up && ++d->looks == PATIENCE && hl_dev_process_runs(&d->app)) {
+    uint16_t port = port_of(d->plan, &d->settings);
+    bool is_app_up = port == 0 || hl_dev_port_answers(port);
+    if (!is_app_up && d->plan->app == HL_DEV_URL && d->looks++ == 0) {
+        fprintf(d->plan->out,
+            "%-8s | nothing listens at %s: what to call is printed once something does\n", "dev",
+            d->plan->url);
+        fflush(d->plan->out);
+    } else if (!is_app_up && ++d->looks == PATIENCE && hl_dev_process_runs(&d->app)) {
         fprintf(d->plan->out,
             "%-8s | the app is not yet listening on 127.0.0.1:%u, the port in the variable PORT; "
             "what to call is printed once it is\n",
@@ -318,6 +397,9 @@ int hl_dev_run(const struct hl_dev_plan *plan)
     d.starting.data = &d;
     hl_dev_process_init(&d.app, &d.loop, "app", plan->out);
     hl_dev_process_init(&d.hookline, &d.loop, "hookline", plan->out);
+    d.app.speaker =
+        plan->app == HL_DEV_FILE || plan->app == HL_DEV_MODULE ? HL_DEV_HOST : HL_DEV_STRANGER;
+    d.hookline.speaker = HL_DEV_HOOKLINE;
     d.app.on_exit = on_app_exit;
     d.hookline.on_exit = on_hookline_exit;
     d.app.self = d.hookline.self = &d;

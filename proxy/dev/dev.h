@@ -6,6 +6,7 @@
 
 enum hl_dev_app {
     HL_DEV_FILE,    /* a Python file of functions, run by the function host */
+    HL_DEV_MODULE,  /* a shared object of functions, run by hookline-function */
     HL_DEV_COMMAND, /* a program that listens at the port in PORT */
     HL_DEV_URL,     /* a server that runs already */
 };

@@ -40,11 +40,20 @@ static void remember(struct hl_dev_process *p, struct hl_str line)
     hl_buf_drop(&p->last, first);
 }
 
-static void show(struct hl_dev_process *p, struct hl_str line)
+static void show(struct hl_dev_process *p, struct hl_str written)
 {
-    remember(p, line);
-    fprintf(p->out, "%-8s | %.*s\n", p->label, HL_STR_ARG(line));
+    struct hl_buf lines;
+    hl_buf_init(&lines, 0);
+    hl_dev_line_read(p->speaker, written, &lines);
+    struct hl_str rest = hl_buf_str(&lines);
+    for (const char *end; rest.n > 0 && (end = memchr(rest.p, '\n', rest.n)) != NULL;) {
+        struct hl_str line = {rest.p, (size_t)(end - rest.p)};
+        remember(p, line);
+        fprintf(p->out, "%-8s | %.*s\n", p->label, HL_STR_ARG(line));
+        rest = (struct hl_str){end + 1, rest.n - line.n - 1};
+    }
     fflush(p->out);
+    hl_buf_fini(&lines);
 }
 
 static void show_lines(struct hl_dev_pipe *pipe)

@@ -8,6 +8,7 @@
 
 #include "app/child.h"
 #include "base/buf.h"
+#include "dev/line.h"
 
 /* On the heap: a handle takes a turn of the loop to close, and the next process may start before. */
 struct hl_dev_pipe {
@@ -18,6 +19,7 @@ struct hl_dev_pipe {
 
 struct hl_dev_process {
     const char *label;
+    enum hl_dev_speaker speaker; /* set before it is started */
     uv_loop_t *loop;
     FILE *out;
     /* It has ended, with a status of waitpid. NULL: nobody cares. */

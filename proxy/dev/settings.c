@@ -107,6 +107,16 @@ static bool find_python(struct hl_dev_settings *s)
     return false;
 }
 
+/* Beside the program. */
+static bool find_host(struct hl_dev_settings *s)
+{
+    char folder[4096];
+    snprintf(folder, sizeof(folder), "%s", s->program);
+    return snprintf(s->host, sizeof(s->host), "%s/hookline-function", folder_of(folder)) <
+               (int)sizeof(s->host) &&
+           access(s->host, X_OK) == 0;
+}
+
 static bool is_file(const char *path)
 {
     struct stat about;
@@ -119,14 +129,19 @@ static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
     if (n <= 0)
         return fail(plan, "/proc/self/exe", strerror(errno));
     s->program[n] = '\0';
-    if (plan->app != HL_DEV_FILE)
+    if (plan->app == HL_DEV_COMMAND || plan->app == HL_DEV_URL)
         return getcwd(s->folder, sizeof(s->folder)) || fail(plan, "getcwd", strerror(errno));
     if (!realpath(plan->file, s->folder))
         return fail(plan, plan->file, strerror(errno));
     if (!is_file(s->folder))
         return fail(
             plan, plan->file, "it is a folder: name the file in it that holds the functions");
+    snprintf(s->file, sizeof(s->file), "%s", s->folder);
     folder_of(s->folder);
+    if (plan->app == HL_DEV_MODULE)
+        return find_host(s) || fail(plan, "the C function host is missing",
+                                   "build the target hookline-function, or start the app yourself "
+                                   "and give its URL");
     if (!find_python(s))
         return fail(plan, "the Python function host is missing",
             "build the target hookline_python, or start the app yourself and give its URL");
@@ -195,14 +210,23 @@ static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
                   add(argv, "%u", s->app_port) &&
                   add_surroundings(texts, plan, "PYTHONPATH=", true) &&
                   add(texts, "PYTHONPATH=%s", s->python) &&
-                  add(texts, "PYTHONDONTWRITEBYTECODE=1"); /* the folder is the user's */
+                  add(texts, "PYTHONDONTWRITEBYTECODE=1") && /* the folder is the user's */
+                  add(texts, "HOOKLINE_LOG_FORMAT=json");
+    else if (plan->app == HL_DEV_MODULE)
+        is_good = add(argv, "%s", s->host) && add(argv, "%s", s->file) && add(argv, "--port") &&
+                  add(argv, "%u", s->app_port) && add_surroundings(texts, plan, "PORT=", true) &&
+                  add(texts, "HOOKLINE_LOG_FORMAT=json");
     else
         is_good =
             add_surroundings(texts, plan, "PORT=", true) && add(texts, "PORT=%u", s->app_port);
-    s->app_argv = plan->app == HL_DEV_FILE ? argv->items : plan->command;
+    s->app_argv = argv->items ? argv->items : plan->command;
     s->app_environment = texts->items;
     return is_good;
 }
+
+/* A folder that cannot be: else there would be a control socket in the default one, in place of that of a hookline
+ * that this machine runs. */
+#define NOWHERE "/dev/null/hookline-dev"
 
 static bool make_hookline(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
@@ -211,11 +235,13 @@ static bool make_hookline(struct hl_dev_settings *s, const struct hl_dev_plan *p
                    add(t, "HOOKLINE_LISTEN=127.0.0.1:%u", s->port) &&
                    add(t, "HOOKLINE_ADMIN_LISTEN=127.0.0.1:%u", s->admin_port) &&
                    add(t, "HOOKLINE_AUTH=none") && add(t, "HOOKLINE_HOSTS=localhost") &&
-                   add(t, "HOOKLINE_STORE=memory") && add(t, "HOOKLINE_STREAM_KEEP=all") &&
+                   add(t, "HOOKLINE_STORE=memory") && add(t, "HOOKLINE_DATA_DIR=" NOWHERE) &&
+                   add(t, "HOOKLINE_STREAM_KEEP=all") &&
                    add(t, "HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128") &&
                    add(t, "HOOKLINE_WEBHOOK_SECRET=%s", s->secret) &&
                    add(t, "HOOKLINE_SHUTDOWN_DELAY=0s") && add(t, "HOOKLINE_DRAIN_TIMEOUT=1s") &&
-                   add(t, "HOOKLINE_LOG_FORMAT=text") && add(t, "HOOKLINE_LOG_LEVEL=info");
+                   add(t, "HOOKLINE_LOG_FORMAT=json") && add(t, "HOOKLINE_LOG_LEVEL=info") &&
+                   add(t, "HOOKLINE_ACCESS_LOG=on");
     if (is_good && plan->app == HL_DEV_URL)
         is_good = add(t, "HOOKLINE_APP_URL=%s", plan->url);
     else if (is_good)

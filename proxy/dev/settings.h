@@ -19,9 +19,11 @@ struct hl_dev_texts {
 };
 
 struct hl_dev_settings {
-    char program[4096]; /* this one */
-    char folder[4096];  /* of the app's files */
-    char python[4096];  /* the folder that hookline_runtime is in */
+    char program[4096];   /* this one */
+    char folder[4096];    /* of the app's files */
+    char file[4096];      /* that holds the functions; whole */
+    char host[4096 + 32]; /* hookline-function */
+    char python[4096];    /* the folder that hookline_runtime is in */
     uint16_t port, admin_port, app_port, hooks_port;
     char secret[64];
     struct hl_dev_texts argv, app_texts, texts;

@@ -23,7 +23,7 @@ static const char *const ignored_folders[] = {
 /* What people write. Not what an app writes while it runs: data, logs, caches. */
 static const char *const source_ends[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx",
     ".go", ".rs", ".rb", ".php", ".java", ".kt", ".ex", ".exs", ".c", ".h", ".cc", ".cpp", ".hpp",
-    ".sh", ".html", ".css", ".toml", ".yaml", ".yml", ".env", "package.json"};
+    ".sh", ".html", ".css", ".toml", ".yaml", ".yml", ".env", ".so", "package.json"};
 
 static bool is_ignored_folder(const char *name)
 {

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { readFile, readdir, readlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd } from './lib/cleanup.mjs';
 import { onFailure, test } from './lib/case.mjs';
+import { compileText } from './lib/function.mjs';
 import { sanitizerSettings } from './lib/python.mjs';
 import { startServer } from './lib/server.mjs';
 import { BINARY, run, temporaryDirectory } from './lib/sidecar.mjs';
@@ -92,6 +93,17 @@ async function processesIn(folder) {
     return found;
 }
 
+/** Control sockets that those processes have open, by path. */
+async function controlSocketsOf(folder) {
+    const sockets = (await readFile('/proc/net/unix', 'utf8')).split('\n').map((line) => line.split(/ +/));
+    const paths = new Map(sockets.map((words) => [`socket:[${words[6]}]`, words[7]]));
+    const found = [];
+    for (const pid of await processesIn(folder))
+        for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => []))
+            found.push(paths.get(await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')));
+    return found.filter((path) => path?.endsWith('control.sock'));
+}
+
 test('a file of functions: the calls that it prints work as printed', async (t) => {
     const dev = await startDev(t, ['main.py']);
     assert.deepEqual(JSON.parse(await dev.paste('A call')), { said: 'hello' });
@@ -153,10 +165,75 @@ require('http').createServer((q, a) => a.end('hi from ' + q.url)).listen(process
     assert.deepEqual(await readdir(dev.folder), ['server.js']);
 });
 
-test('a server that runs already is given by its URL', async (t) => {
+test('a server that runs already is given by its URL; one that does not run yet is waited for', async (t) => {
     const app = await startServer(t, (x) => x.send(200, {}, 'here'));
     const dev = await startDev(t, [app.url], { files: {} });
     assert.equal(await dev.paste('A call'), 'here');
+    assert.match(dev.output, /could not be found out: GET \/openapi\.json answered 200, GET \/ answered 200\. Put your own path/);
+
+    const later = http.createServer((_, answer) => answer.end('later'));
+    await once(later.listen(0, '127.0.0.1'), 'listening');
+    const { port } = later.address();
+    later.close();
+    await once(later, 'close');
+    const url = `http://127.0.0.1:${port}`;
+    const waiting = await startDev(t, [url], { files: {}, said: new RegExp(`nothing listens at ${url}: what to call is printed once`) });
+    assert.doesNotMatch(waiting.output, /curl/);
+    // Another test may have the port just now.
+    await until('the port is taken', () => once(later.listen(port, '127.0.0.1'), 'listening').then(() => true, () => false));
+    atEnd(t, () => (later.closeAllConnections(), later.close()));
+    await waiting.said(/^Ctrl-C ends everything/m);
+    assert.equal(await waiting.paste('A call'), 'later');
+});
+
+test('an app that describes itself is called as it says: /openapi.json', async (t) => {
+    const paths = { '/': { get: {} }, '/items': { post: { requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Item' } } } } } } };
+    const schema = { type: 'object', required: ['name'], properties: { name: { type: 'string', enum: ["it's"] } } };
+    const server = `
+const description = ${JSON.stringify(JSON.stringify({ openapi: '3.1.0', paths, components: { schemas: { Item: schema } } }))};
+require('http').createServer((q, a) => {
+    if (q.url === '/openapi.json') { a.setHeader('content-type', 'application/json'); a.write(description.slice(0, 9)); return a.end(description.slice(9)); }
+    q.on('data', (bytes) => a.write(q.method + ' ' + q.url + ' ' + bytes)).on('end', () => a.end());
+}).listen(process.env.PORT, '127.0.0.1');`;
+    const dev = await startDev(t, ['--', 'node', 'server.js'], { files: { 'server.js': server } });
+    assert.equal(await dev.paste('A call'), 'POST /items {"name": "it\'s"}');
+});
+
+test('people read a line a call, prints as they are, tracebacks as Python writes them, and no warnings of dev’s own choices', async (t) => {
+    const main = `import logging
+def run():
+    print("  printed")
+    logging.warning("careful")
+
+def fail():
+    return {}["missing"]
+`;
+    const dev = await startDev(t, ['main.py'], { files: { 'main.py': main } });
+    await dev.paste('A call');
+    await dev.said(/^app {6}\|   printed\n/m);
+    await dev.said(/^app {6}\| warning: careful /m);
+    await dev.said(/^hookline \| \d\d:\d\d:\d\d POST \/v4\/dev\/app\/run 200 \d+ ms [0-9a-f-]{36} sync$/m);
+    await fetch(`http://127.0.0.1:${dev.port}/v4/dev/app/fail`, { method: 'POST' });
+    await dev.said(/^app {6}\| fail\(\) raised KeyError \(run [0-9a-f-]{36}\)\napp {6}\| Traceback \(most recent call last\):\napp {6}\|   File ".*main\.py", line 7, in fail$/m);
+    await dev.said(/^hookline \| \S+ POST \/v4\/dev\/app\/fail 500 /m);
+    assert.doesNotMatch(dev.output, /WARN|HOOKLINE_AUTH|control socket|"level"/);
+    assert.deepEqual(await controlSocketsOf(dev.folder), [], 'none, as root neither, in place of that of a service');
+});
+
+test('functions of a class, and those of a shared object, are called as their host lists them', async (t) => {
+    const main = 'class Model:\n    def predict(self, prompt: str, n: int = 2): return prompt * n\n';
+    const dev = await startDev(t, ['main.py'], { files: { 'main.py': main } });
+    assert.equal(await dev.paste('A call'), '"hellohello"');
+    await dev.end();
+
+    const upper = await compileText(t, `#include <hookline/function.h>
+static int run(struct hl_fn_call *call) { hl_fn_emit_text(call, hl_fn_get_text(call, "prompt", "")); return 0; }
+static const struct hl_fn_parameter takes[] = {{"prompt", HL_FN_STRING, HL_FN_REQUIRED}, {0}};
+static const struct hl_fn_function functions[] = {{"run", run, takes}, {0}};
+HL_FN_MODULE(functions, NULL, NULL);
+`);
+    const module = await startDev(t, [upper], { files: {} });
+    assert.equal(await module.paste('A call'), '["hello"]');
 });
 
 test('--fail-hooks lets the receiver misbehave, in that order, and then be good', async (t) => {

@@ -1,0 +1,74 @@
+/* test_offer.c - calls to paste out of what an app says of itself. */
+#include <criterion/criterion.h>
+
+#include "dev/offer.h"
+
+static struct hl_dev_offer offer;
+
+static bool of_openapi(const char *paths)
+{
+    json_t *description = json_pack("{s:o, s:{s:{s:{s:s, s:[s], s:{s:{s:s}}}}}}", "paths",
+        json_loads(paths, 0, NULL), "components", "schemas", "Item", "type", "object", "required",
+        "name", "properties", "name", "type", "string");
+    bool is = hl_dev_offer_of_openapi(description, &offer);
+    json_decref(description);
+    return is;
+}
+
+static bool of_functions(const char *text)
+{
+    json_t *list = json_loads(text, 0, NULL);
+    bool is = hl_dev_offer_of_functions(list, &offer);
+    json_decref(list);
+    return is;
+}
+
+Test(offer, a_post_with_a_body_comes_before_one_without_and_a_get)
+{
+    cr_assert(of_openapi("{\"/\":{\"get\":{}},\"/wake\":{\"post\":{}},\"/items/"
+                         "{id}\":{\"post\":{}},\"/items\":{\"post\":{"
+                         "\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{\"$ref\":"
+                         "\"#/components/schemas/Item\"}}}}}}}"));
+    cr_expect_str_eq(offer.method, "POST");
+    cr_expect_str_eq(offer.path, "items");
+    cr_expect_str_eq(offer.body, "{\"name\": \"hello\"}");
+    cr_assert(of_openapi("{\"/\":{\"get\":{}},\"/wake\":{\"post\":{}}}"));
+    cr_expect_str_eq(offer.path, "wake");
+    cr_expect_str_eq(offer.body, "");
+    cr_assert(of_openapi("{\"/a b\":{\"get\":{}},\"/hello\":{\"get\":{}}}"));
+    cr_expect_str_eq(offer.method, "GET");
+    cr_expect_str_eq(offer.path, "hello");
+    cr_expect_not(of_openapi("{\"/items/{id}\":{\"get\":{}}}"));
+    cr_expect_not(of_openapi("[]"));
+}
+
+Test(offer, the_main_function_gets_what_its_schema_wants)
+{
+    cr_assert(of_functions(
+        "{\"functions\":[{\"name\":\"other\",\"input\":null},{\"name\":\"run\",\"input\":{\"type\":"
+        "\"object\","
+        "\"required\":[\"n\",\"kind\",\"at\",\"inner\",\"loop\"],\"properties\":{\"n\":{\"type\":"
+        "\"integer\",\"minimum\":3},"
+        "\"kind\":{\"enum\":[\"it's\"]},\"at\":{\"type\":\"string\",\"format\":\"date\"},"
+        "\"inner\":{\"anyOf\":[{\"$ref\":\"#/$defs/"
+        "In\"},{\"type\":\"null\"}]},\"loop\":{\"$ref\":\"#/$defs/Loop\"}},"
+        "\"$defs\":{\"In\":{\"type\":\"object\",\"required\":[\"on\"],\"properties\":{\"on\":{"
+        "\"type\":\"boolean\"}}},"
+        "\"Loop\":{\"type\":\"object\",\"required\":[\"next\"],\"properties\":{\"next\":{\"$ref\":"
+        "\"#/$defs/Loop\"}}}}}}]}"));
+    cr_expect_str_eq(offer.path, "run");
+    cr_expect_str_eq(offer.body, "{\"n\": 3, \"kind\": \"it's\", \"at\": \"2026-01-31\", "
+                                 "\"inner\": {\"on\": true}, \"loop\": {\"next\": {\"next\": "
+                                 "{\"next\": {\"next\": {\"next\": {}}}}}}}");
+    cr_assert(of_functions("{\"functions\":[{\"name\":\"other\",\"input\":null}]}"));
+    cr_expect_str_eq(offer.body, "{}");
+    cr_expect_not(of_functions("{\"functions\":null}"));
+    cr_expect_not(of_functions("{\"functions\":[]}"));
+}
+
+Test(offer, nobody_who_answers_is_no_answer)
+{
+    int status = 7;
+    cr_expect_null(hl_dev_ask(1, "/", &status));
+    cr_expect_eq(status, 0);
+}
