@@ -499,7 +499,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     LATER(FUNCTION_QUEUE_FULL, 429, PLACE,
         "Too many requests are waiting for the function; try again."),
     LATER(FUNCTION_MEMORY, 503, BACKLOG, "Out of memory."),
-    ROW(FUNCTION_UPLOAD, 507,
+    ROW(FUNCTION_UPLOAD, 503,
         "The request's files cannot be kept: the directory for temporary files (TMPDIR) takes "
         "none."),
     ROW(FUNCTION_STOPPING, 503, "The function host is stopping."),
