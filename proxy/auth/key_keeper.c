@@ -143,12 +143,7 @@ enum hl_err hl_key_keeper_read_authorities(struct hl_key_keeper *keeper, char *w
 /* Nobody needs them but a fetch. */
 static void look_at_authorities(struct hl_key_keeper *keeper)
 {
-    char why[512] = "";
-    enum hl_err err = hl_trust_refresh(
-        &keeper->trust, AUTHORITIES, keeper->config->jwt_ca_file, why, sizeof(why));
-    if (err)
-        HL_LOG(ERROR, AUTHORITIES ": the previous certificate authorities stay in use",
-            HL_LOG_TEXT("error", why));
+    hl_trust_look(&keeper->trust, AUTHORITIES, keeper->config->jwt_ca_file);
     keeper->fetcher.ca_file = keeper->trust.fd >= 0 ? keeper->trust.file : NULL;
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/log.h"
 
 #define BUNDLE_MAX (16 * 1024 * 1024)
 #define CHECK_MS   5000
@@ -131,6 +132,15 @@ enum hl_err hl_trust_refresh(
     *trust = fresh;
     trust->file = trust->path; /* of the copy */
     return HL_OK;
+}
+
+void hl_trust_look(struct hl_trust *trust, const char *option, struct hl_str extra)
+{
+    char why[512] = "", what[128];
+    if (hl_trust_refresh(trust, option, extra, why, sizeof(why)) == HL_OK)
+        return;
+    snprintf(what, sizeof(what), "%s: the previous certificate authorities stay in use", option);
+    HL_LOG(ERROR, what, HL_LOG_TEXT("error", why));
 }
 
 void hl_trust_fini(struct hl_trust *trust)

@@ -36,6 +36,8 @@ HL_MUST_CHECK enum hl_err hl_trust_init(
  * stays. */
 HL_MUST_CHECK enum hl_err hl_trust_refresh(
     struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len);
+/* The same, and a failure is an error line. */
+void hl_trust_look(struct hl_trust *trust, const char *option, struct hl_str extra);
 void hl_trust_fini(struct hl_trust *trust);
 
 /* Whether libcurl's TLS library can use the files of a setting, who else would know: begins a handshake with a

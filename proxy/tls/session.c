@@ -3,7 +3,7 @@
  * Promise: no event from inside a call of the owner's; the peer's end is its close_notify, and a
  * connection that ends without one has failed; of a peer that is slow or stalls in its handshake only
  * what it sent is kept, and mbedTLS' memory is taken when there is a whole record.
- * Not here: handshakes (handshake.c), certificates (identity.c). */
+ * Not here: handshakes (handshake.c, client.c), records (record.c), certificates (identity.c). */
 #include "tls/session.h"
 
 #include <mbedtls/error.h>
@@ -154,68 +154,6 @@ static void on_too_slow(struct hl_timer *timer)
 
 /* ---- writing ---- */
 
-/* Offers the socket what was made. */
-static enum hl_err flush(struct hl_tls_session *session)
-{
-    struct hl_tls_seat *seat = session->seat;
-    size_t n = seat->out_n;
-    seat->out_n = 0;
-    if (n == 0)
-        return HL_OK;
-    return hl_socket_write2(
-        session->stream, (struct hl_str){seat->out, n}, (struct hl_str){NULL, 0});
-}
-
-/* For mbedTLS: one record. */
-static int send_record(void *arg, const unsigned char *p, size_t n)
-{
-    struct hl_tls_session *session = arg;
-    struct hl_tls_seat *seat = session->seat;
-    if (n > sizeof(seat->out) - seat->out_n)
-        return MBEDTLS_ERR_NET_SEND_FAILED;
-    memcpy(seat->out + seat->out_n, p, n);
-    seat->out_n += n;
-    if (seat->out_n >= HL_TLS_OUT && flush(session) != HL_OK)
-        return MBEDTLS_ERR_NET_SEND_FAILED;
-    return (int)n;
-}
-
-static bool encrypt(struct hl_tls_session *session, struct hl_str bytes)
-{
-    while (bytes.n > 0) {
-        int rc = mbedtls_ssl_write(&session->ssl, (const unsigned char *)bytes.p, bytes.n);
-        if (rc <= 0)
-            return false;
-        bytes.p += rc;
-        bytes.n -= (size_t)rc;
-    }
-    return true;
-}
-
-/* A head and a short body are one record. */
-static struct hl_str join(struct hl_tls_seat *seat, struct hl_str first, struct hl_str second)
-{
-    memcpy(seat->joint, first.p, first.n);
-    memcpy(seat->joint + first.n, second.p, second.n);
-    return (struct hl_str){seat->joint, first.n + second.n};
-}
-
-static enum hl_err write_open(
-    struct hl_tls_session *session, struct hl_str first, struct hl_str second)
-{
-    struct hl_stream *s = session->stream;
-    if (first.n > 0 && second.n > 0 && first.n + second.n <= sizeof(session->seat->joint)) {
-        first = join(session->seat, first, second);
-        second.n = 0;
-    }
-    bool is_made = encrypt(session, first) && encrypt(session, second);
-    enum hl_err err = flush(session);
-    if (is_made && err == HL_OK)
-        return HL_OK;
-    s->has_failed = true;
-    return err ? err : HL_ERR_IO;
-}
-
 static enum hl_err write2(struct hl_stream *s, struct hl_str first, struct hl_str second)
 {
     struct hl_tls_session *session = s->layered;
@@ -224,7 +162,7 @@ static enum hl_err write2(struct hl_stream *s, struct hl_str first, struct hl_st
     if (session->state != HL_TLS_OPEN || s->is_closing || s->has_failed || s->is_shut ||
         s->shuts_when_drained)
         return HL_ERR_IO;
-    return write_open(session, first, second);
+    return hl_tls_record_write(session, first, second);
 }
 
 /* ---- reading ---- */
@@ -242,8 +180,8 @@ static void take_records(struct hl_tls_session *session, struct hl_str bytes)
     session->in = (struct hl_str){NULL, 0};
     session->has_read_end = rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
     bool has_answered = session->seat->out_n > 0;
-    enum hl_err err =
-        flush(session); /* alerts: an answer to a renegotiation, what a bad record gets */
+    enum hl_err err = hl_tls_record_flush(
+        session); /* alerts: an answer to a renegotiation, what a bad record gets */
     /* Its owner, who wrote nothing, would not pause a peer that makes us answer and does not read. */
     bool is_flood = has_answered && hl_stream_is_blocked(s);
     if (made > 0)
@@ -371,7 +309,7 @@ static void begin_talk(struct hl_tls_session *session)
     session->state = HL_TLS_OPEN;
     hl_timer_disarm(&session->timer);
     hl_counter_add(&metrics_of(session)->done, 1);
-    mbedtls_ssl_set_bio(&session->ssl, session, send_record, hl_tls_session_recv, NULL);
+    hl_tls_record_begin(session);
     hl_socket_set_reading(s, s->is_reading);
     if (session->is_client) {
         hl_counter_add(&metrics_of(session)->resumed, !session->has_verified);
@@ -423,18 +361,9 @@ void hl_tls_session_on_message(void *seat, struct hl_msg *msg)
 
 /* ---- its end ---- */
 
-static void say_end(struct hl_tls_session *session)
-{
-    struct hl_stream *s = session->stream;
-    if (session->state != HL_TLS_OPEN || s->has_failed || s->is_shut || s->shuts_when_drained)
-        return;
-    if (mbedtls_ssl_close_notify(&session->ssl) != 0 || flush(session) != HL_OK)
-        s->has_failed = true;
-}
-
 static void shut_down(struct hl_stream *s)
 {
-    say_end(s->layered);
+    hl_tls_record_end(s->layered);
     hl_socket_shutdown(s);
 }
 
@@ -442,7 +371,7 @@ static void shut_down(struct hl_stream *s)
 static void end(struct hl_stream *s)
 {
     if (!hl_stream_is_blocked(s))
-        say_end(s->layered);
+        hl_tls_record_end(s->layered);
 }
 
 static void on_closed(struct hl_tls_session *session, const struct hl_stream_event *event)

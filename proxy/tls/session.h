@@ -86,6 +86,16 @@ static inline size_t hl_tls_record_length(const unsigned char *p)
 /* session.c: it comes back from the crew, or has sent itself word. */
 void hl_tls_session_on_message(void *seat, struct hl_msg *msg);
 
+/* record.c, of the loop's side. Hands are shaken: */
+void hl_tls_record_begin(struct hl_tls_session *session);
+/* The socket is offered all of it at once. HL_ERR_IO, HL_ERR_NOMEM: the stream has failed. */
+HL_MUST_CHECK enum hl_err hl_tls_record_write(
+    struct hl_tls_session *session, struct hl_str first, struct hl_str second);
+/* And what mbedTLS has to say by itself. */
+HL_MUST_CHECK enum hl_err hl_tls_record_flush(struct hl_tls_session *session);
+/* close_notify, unless it cannot be said any more. */
+void hl_tls_record_end(struct hl_tls_session *session);
+
 /* handshake.c: the crew's side; posts the session back. */
 void hl_tls_handshake_run(struct hl_tls_step *step, bool is_late);
 /* peer.c: what X-Forwarded-Client-Cert says of a certificate. HL_ERR_TOO_LARGE, HL_ERR_NOMEM. */

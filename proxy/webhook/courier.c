@@ -18,7 +18,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
-#include "base/log.h"
 #include "base/random.h"
 #include "config/config.h"
 #include "dns/suffix.h"
@@ -163,19 +162,10 @@ static enum hl_err look_up(struct hl_courier *c, struct hl_parcel *p);
 static enum hl_err ask_by_name(struct hl_courier *c, struct hl_parcel *p);
 static enum hl_err send_off(struct hl_courier *c, struct hl_parcel *p);
 
-/* What has begun goes on with those that it began with. */
-static void look_at_authorities(struct hl_courier *c)
-{
-    char why[512] = "";
-    if (hl_trust_refresh(&c->trust, AUTHORITIES, c->authorities, why, sizeof(why)) != HL_OK)
-        HL_LOG(ERROR, AUTHORITIES ": the previous certificate authorities stay in use",
-            HL_LOG_TEXT("error", why));
-    c->settings.ca_file = c->trust.file;
-}
-
 static enum hl_err hand_over(struct hl_courier *c, struct hl_parcel *p)
 {
-    look_at_authorities(c);
+    hl_trust_look(&c->trust, AUTHORITIES, c->authorities); /* what has begun keeps those it had */
+    c->settings.ca_file = c->trust.file;
     struct hl_list *node = hl_list_pop_front(&c->idle);
     p->transfer =
         node ? HL_CONTAINER_OF(node, struct hl_transfer, node) : hl_transfer_new(&c->settings);
