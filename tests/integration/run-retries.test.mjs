@@ -118,7 +118,7 @@ test('the app’s Retry-After is heeded; between two attempts the run is queued 
 test('a run that waits for its next attempt outlives a kill', async (t) => {
     const { begin, ended, show, sidecar, calls } = await staged(t, [503], { HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '2s' });
     const { id } = await begin();
-    await until('it waits', async () => (await show(id)).next_attempt_at !== null);
+    await until('it has been tried', async () => (await show(id)).attempt_log[0]?.finished_at);
     await sidecar.kill();
     await sidecar.restart();
     const record = await ended(id);
@@ -142,17 +142,21 @@ test('interrupted is an end like others: only in the list it is tried again', as
 });
 
 test('on PostgreSQL another replica makes the next attempt', async (t) => {
+    const isThere = gate();
     const all = await fleet(t, {
-        env: { ...AGAIN, HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '1s' },
+        env: { ...AGAIN, HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '4s' },
         app: async (x, name) => {
             await x.body();
+            if (name === 'a') await isThere.promise;
             await x.send(name === 'a' ? 503 : 200);
         },
     });
     const a = await all.add('a');
     const id = await a.begin();
-    await until('it waits', async () => (await a.show(id)).next_attempt_at !== null);
+    await until('it is inside', () => all.calls(id) === 1);
     const b = await all.add('b');
+    isThere.open();
+    await until('it waits', async () => (await b.show(id)).next_attempt_at !== null);
     await a.sidecar.stop();
     const record = await b.finished(id);
     assert.equal(record.replica, 'b');

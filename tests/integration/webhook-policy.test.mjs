@@ -104,8 +104,8 @@ test('what waits in the store for its next attempt waits on after a kill', { wai
         times.push(Date.now());
         await x.send(404);
     });
-    await s.call(RUN, { query: { webhookEndpoint: s.receiver.url() } });
-    await until('it is put off', async () => (await s.sidecar.metric('hookline_deliveries_put_off')) === 1);
+    const { id } = await s.call(RUN, { query: { webhookEndpoint: s.receiver.url() } });
+    await until('it is put off', async () => (await endedAttempts(s, [id])).length > 0);
     await s.sidecar.kill();
     await s.sidecar.start();
     await until('the second attempt', () => times.length === 2);

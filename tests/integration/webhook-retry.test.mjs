@@ -184,15 +184,19 @@ test('attempts go on after a restart where they were', { waits: true }, async (t
 
 for (const store of ['sqlite', 'postgres'])
     test(`a delivery that waits for its retry has as many attempts as ever when hookline ends in order, in ${store}`, { waits: true }, async (t) => {
-        const env = { HOOKLINE_WEBHOOK_SCHEDULE: '3s,100ms' };
+        const env = { HOOKLINE_WEBHOOK_SCHEDULE: '6s,100ms' };
         const s = await stage(t, { env: { ...env, ...(store === 'postgres' && (await postgres(t)).env) } });
         s.receiver.script('/hook', 404);
         const { id } = await s.call(RUN, { query: { webhookEndpoint: s.receiver.url() } });
-        await until('it waits', async () => (await s.sidecar.metric('hookline_deliveries_waiting_retry')) === 1);
+        const attemptsOf = async () => {
+            const { deliveries } = (await control(s.sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`)).json();
+            return deliveries[0]?.attempts ?? [];
+        };
+        await until('it waits', async () => (await attemptsOf())[0]?.ended_at);
         await s.sidecar.restart();
         await settled(s);
         assert.equal(s.receiver.deliveries('/hook').length, 3);
-        const [{ attempts }] = (await control(s.sidecar)('GET', `/v2/projects/p/apps/a/runs/${id}`)).json().deliveries;
+        const attempts = await attemptsOf();
         assert.deepEqual(attempts.map((attempt) => [attempt.n, attempt.status_code]), [[1, 404], [2, 404], [3, 404]]);
     });
 
