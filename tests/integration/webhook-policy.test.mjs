@@ -126,7 +126,7 @@ test('a destination that never answers is failing, and is well with the first an
     assert.equal(line.to, new URL(s.receiver.url()).origin);
     assert.equal(line.error, 'timeout');
     assert.match(line.since, /^20.*Z$/);
-    assert.equal(await s.sidecar.metric('hookline_webhook_destinations_failing'), 1);
+    await until('it is counted', async () => (await s.sidecar.metric('hookline_webhook_destinations_failing')) === 1);
     isWell = true;
     await s.call(RUN, { query });
     await until('it answers again', () => lines(/answers again/).length === 1);
