@@ -114,6 +114,28 @@ test('who may only see the run sees no errors and no answers', async (t) => {
     await page.getByRole('link', { name: /^Destinations.*for admins/ }).waitFor();
 });
 
+test('a viewer sees who changed what, and no button that would be refused', async (t) => {
+    const { page, id } = await scene(t, { role: 'viewer', hash: '#/audit' });
+    const rows = page.getByRole('table', { name: 'Audit' }).getByRole('row');
+    await rows.filter({ hasText: 'made an API key' }).first().waitFor();
+    assert.match(await rows.nth(1).innerText(), new RegExp(`uid ${process.getuid()}`));
+    await assertAccessible(page);
+    for (const [hash, heading, hint] of [
+        [`#/runs/${id}`, 'Webhook', null],
+        ['#/deliveries', 'Deliveries', /Admins send webhooks again/],
+        ['#/keys', 'API Keys', /Admins make and revoke keys; the role viewer sees them/],
+        ['#/runs', 'Runs', null],
+    ]) {
+        await page.evaluate((to) => (location.hash = to), hash);
+        await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+        if (hint) await page.getByText(hint).waitFor();
+        assert.equal(await page.getByRole('button', { name: /^(Redeliver|Run again|Cancel run|Create|Revoke|Limits)/ }).count(), 0, hash);
+    }
+    assert.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
+    await page.evaluate(() => (location.hash = '#/new'));
+    await page.getByText('This page is not for viewers').waitFor();
+});
+
 /** Two destinations: `failing` has not answered for a while, the other has. */
 const destinations = (path, json) =>
     path.endsWith('/destinations')

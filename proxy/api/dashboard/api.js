@@ -66,6 +66,10 @@ export function noteApp(name) {
 }
 
 export const isAdmin = () => session?.role === 'admin';
+/** Admins, and viewers, who change nothing. */
+export const seesAll = () => isAdmin() || session?.role === 'viewer';
+/** May call the app, and end or repeat its own runs. */
+export const mayRun = () => session?.role !== 'viewer';
 
 /** Called when the server no longer takes the token. */
 export const onRefused = { call: () => {} };

@@ -38,7 +38,8 @@ export function show(main, route) {
         query: () => list.filter,
     });
     const title = h('div.title-row', {}, h('h1', {}, 'Deliveries'), saving);
-    fillAround(main, showFilters(query), [title, showTabs(query)], [showIgnored(route.query, OPTIONS), ...list.elements]);
+    const hint = api.isAdmin() ? [] : [h('p.hint', {}, 'Admins send webhooks again; the role viewer sees them.')];
+    fillAround(main, showFilters(query), [title, ...hint, showTabs(query)], [showIgnored(route.query, OPTIONS), ...list.elements]);
     return list.begin();
 }
 

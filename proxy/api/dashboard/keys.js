@@ -10,6 +10,7 @@ const PAGE = 100;
 const ROLES = [
     ['invoke', 'Invoke', 'calls the app and looks at its runs: for the programs that call it'],
     ['admin', 'Admin', 'also makes and revokes keys, cancels runs, redelivers webhooks'],
+    ['viewer', 'Viewer', 'sees what an admin sees, but webhooks’ URLs, and changes nothing'],
 ];
 
 /** Accounts whose tokens nobody has said that he has, with whose session made them; not beyond this page's life. */
@@ -31,7 +32,7 @@ export function show(main) {
         main,
         h('div.title-row', {}, h('h1', {}, 'API Keys'), actions),
         h('p.lead', {}, about),
-        api.isAdmin() ? null : h('p.hint', {}, 'Admins make and revoke keys; the role invoke sees them.'),
+        api.isAdmin() ? null : h('p.hint', {}, `Admins make and revoke keys; the role ${api.session.role} sees them.`),
         list.elements,
     );
     list.load();

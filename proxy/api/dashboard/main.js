@@ -9,12 +9,12 @@ import { isUtc, setUtc } from './zone.js';
 
 /**
  * Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. `admins`:
- * what it shows that others may not see. `of`: it is no page of the top, but belongs to that one. `parts`: how many its
+ * what it shows that only they and viewers may see. `changes`: what it does, which viewers may not. `of`: it is no page of the top, but belongs to that one. `parts`: how many its
  * address may have, where that is more than its name.
  */
 const PAGES = {
     runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')), parts: 2 },
-    new: { title: 'New run', load: () => import('./playground.js'), of: 'runs' },
+    new: { title: 'New run', load: () => import('./playground.js'), of: 'runs', changes: 'sends runs to the app' },
     deliveries: {
         title: 'Deliveries',
         load: () => import('./deliveries.js'),
@@ -24,6 +24,11 @@ const PAGES = {
         title: 'Destinations',
         load: () => import('./destinations.js'),
         admins: 'how the receivers of all callers’ webhooks answer',
+    },
+    audit: {
+        title: 'Audit',
+        load: () => import('./audit.js'),
+        admins: 'who changed what: keys, webhooks sent again, others’ runs, settings',
     },
     keys: { title: 'API Keys', load: () => import('./keys.js') },
     now: { title: 'Overview', load: () => import('./now.js') },
@@ -59,7 +64,7 @@ function decode(part) {
 }
 
 function mayShow(page) {
-    return !page.admins || api.isAdmin();
+    return page.admins ? api.seesAll() : !page.changes || api.mayRun();
 }
 
 /** `name`: of the page that is shown, if there is one. */
@@ -177,9 +182,15 @@ function showShut(page) {
         h('h1', {}, page.title),
         note(
             'empty',
-            'This page is for admins',
-            h('p', {}, `It shows ${page.admins}.`),
-            h('p', {}, 'Your role, invoke, may send runs, and see the runs and API keys of its project.'),
+            page.admins ? 'This page is for admins' : 'This page is not for viewers',
+            h('p', {}, page.admins ? `It shows ${page.admins}.` : `It ${page.changes}.`),
+            h(
+                'p',
+                {},
+                page.admins
+                    ? 'Your role, invoke, may send runs, and see the runs and API keys of its project.'
+                    : 'Your role, viewer, sees what an admin sees, and changes nothing.',
+            ),
             h(
                 'p',
                 {},

@@ -128,7 +128,7 @@ export function show(main, route) {
         shown = now;
         if (overview || looks++ > 0) showState(state, now, samples, overview ?? {});
         fill(tiles, showTiles(now));
-        if (now.store === 'postgres' && api.isAdmin()) await showOthers(signal);
+        if (now.store === 'postgres' && api.seesAll()) await showOthers(signal);
         if (drawnAt !== now.last)
             charts.forEach((chart, i) =>
                 chart.draw({

@@ -76,7 +76,7 @@ export function show(main, route) {
     async function turn(signal) {
         const run = await api.get(path, { signal });
         const answers = run.deliveries.length ? await import('./answers.js') : null;
-        const logged = api.isAdmin() || run.subject ? log.renew(signal, run.finished_at !== null) : null;
+        const logged = api.seesAll() || run.subject ? log.renew(signal, run.finished_at !== null) : null;
         // What is below the log is shown when it is there, and what is above it at once, so that nothing moves.
         if (!last) await logged;
         wasQueued ||= run.state === 'queued';
@@ -155,7 +155,7 @@ function showTimes(run, width) {
 }
 
 function showHead(run, again, path) {
-    const canCancel = (api.isAdmin() || run.subject) && (run.state === 'queued' || run.state === 'running');
+    const canCancel = api.mayRun() && (api.isAdmin() || run.subject) && (run.state === 'queued' || run.state === 'running');
     const reason =
         run.reason &&
         h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');
@@ -171,7 +171,7 @@ function showHead(run, again, path) {
         ),
         h('span.gap'),
         canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger') : null,
-        run.finished_at && run.request_fields ? button('Run again…', () => rerun(path)) : null,
+        api.mayRun() && run.finished_at && run.request_fields ? button('Run again…', () => rerun(path)) : null,
     );
 }
 

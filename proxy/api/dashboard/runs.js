@@ -105,7 +105,7 @@ export function show(main, route) {
     const query = readFilter(route.query, OPTIONS);
     const list = new RunList(query);
     const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
-    const create = h('a.button', { href: '#/new' }, 'New run');
+    const create = api.mayRun() ? h('a.button', { href: '#/new' }, 'New run') : null;
     const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
     fillAround(main, showFilters(query), [title], [showIgnored(route.query, OPTIONS), ...list.elements]);
     showOwn(main);
