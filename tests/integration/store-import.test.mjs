@@ -225,6 +225,9 @@ test('tokens of an embedded store are good with replicas, and its key signs ther
     const { stdout } = await take(all.database, left.dataDir);
     assert.match(stdout, /^imported: 2 accounts, 0 runs [^;]*\n$/);
     const a = await all.add('a');
+    const { audit } = (await control(a.sidecar)('GET', '/v2/projects/p/audit?limit=200')).json();
+    assert.deepEqual(audit.filter((row) => row.target?.kind === 'account').map((row) => [row.action, row.target.name]),
+        [['account_revoked', 'revoked'], ['account_made', 'revoked'], ['account_made', 'good']], 'who did it went along');
     const fresh = await account(a.sidecar, 'fresh');
     assert.deepEqual([await knock(a, left.good), await knock(a, left.revoked), await knock(a, fresh)], [200, 401, 200]);
     const keyId = ({ token }) => JSON.parse(Buffer.from(token.split('.')[0], 'base64url')).kid;

@@ -106,6 +106,7 @@ static enum hl_err carry_stage(struct hl_passage *p)
         [HL_IMPORT_RUNS] = hl_import_runs,
         [HL_IMPORT_DELIVERIES] = hl_import_deliveries,
         [HL_IMPORT_MINUTES] = hl_import_minutes,
+        [HL_IMPORT_AUDIT] = hl_import_audit,
     };
     return stages[p->stage](p);
 }

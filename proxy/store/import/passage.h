@@ -18,6 +18,7 @@ enum hl_import_stage {
     HL_IMPORT_RUNS,
     HL_IMPORT_DELIVERIES,
     HL_IMPORT_MINUTES,
+    HL_IMPORT_AUDIT,
     HL_IMPORT_DONE,
 };
 
@@ -54,6 +55,7 @@ HL_MUST_CHECK enum hl_err hl_passage_resume(struct hl_passage *p);
 /* One stage each, from `after` on to its end. */
 HL_MUST_CHECK enum hl_err hl_import_signing_key(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_accounts(struct hl_passage *p);
+HL_MUST_CHECK enum hl_err hl_import_audit(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_keys(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_runs(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_deliveries(struct hl_passage *p);

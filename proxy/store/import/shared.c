@@ -1,4 +1,5 @@
-/* shared.c - what is not of one run: the signing key, accounts, Idempotency-Keys, counts of ends. */
+/* shared.c - what is not of one run: the signing key, accounts, who changed what, Idempotency-Keys, counts of
+ * ends. */
 #include <inttypes.h>
 #include <mbedtls/sha256.h>
 #include <stdio.h>
@@ -179,6 +180,26 @@ static const struct kind accounts = {
 enum hl_err hl_import_accounts(struct hl_passage *p)
 {
     return carry(p, &accounts, &p->done->accounts);
+}
+
+static void add_audit(struct hl_passage *p, struct hl_sql_row *row)
+{
+    struct hl_pg_columns *rows = &p->rows;
+    struct hl_id id;
+    hl_sql_id(row, &id);
+    hl_pg_columns_id(rows, HL_WRITE_P_AUDIT_ID, &id);
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_ACTION, hl_sql_int(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_COUNT, hl_sql_int(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_TOLD, hl_sql_str(row));
+}
+
+static const struct kind audit = {.read = HL_READ_AUDIT, .write = HL_WRITE_AUDIT, .add = add_audit};
+
+enum hl_err hl_import_audit(struct hl_passage *p)
+{
+    uint64_t count = 0;
+    return carry(p, &audit, &count);
 }
 
 static void add_key(struct hl_passage *p, struct hl_sql_row *row)

@@ -3,6 +3,9 @@
 -- name: ACCOUNTS
 SELECT {account} FROM account WHERE length(account_id) = 16;
 
+-- name: AUDIT
+SELECT {audit} FROM audit WHERE length(audit_id) = 16;
+
 -- name: KEYS
 -- Those that have not expired.
 SELECT app.project, app.name, idem.subject, idem.key, idem.run_id, idem.fingerprint, idem.expires_ms

@@ -29,6 +29,13 @@ told AS (
     SELECT CASE revoked_ms WHEN 0 THEN {pg_event.added} ELSE {pg_event.revoked} END, account_id FROM added)
 SELECT count(*) FROM added;
 
+-- name: AUDIT
+WITH added AS (
+    INSERT INTO :schema.audit (audit_id, project, action, count, told)
+    SELECT * FROM unnest(:audit_id::uuid[], :project::text[], :action::bigint[], :count::bigint[], :told::bytea[])
+    ON CONFLICT DO NOTHING RETURNING audit_id)
+SELECT count(*) FROM added;
+
 -- name: KEYS
 WITH added AS (
     INSERT INTO :schema.idem (project, app, subject, key, run_id, fingerprint, expires_ms)
