@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "store/lease.h"
 
 #define FIELDS_MAX 16
 
@@ -95,6 +96,29 @@ void hl_audit_log(const struct hl_audit *audit)
     hl_log_write(HL_LOG_INFO, "audit", fields);
     free(detail);
     json_decref(told);
+}
+
+/* Whether what is OK has changed anything. */
+static bool has_changed(const struct hl_store_msg *m)
+{
+    const struct hl_redeliver *r = (const struct hl_redeliver *)m;
+    if (m->msg.type != HL_STORE_REDELIVER)
+        return true;
+    return hl_id_is_nil(&r->delivery_id) ? r->count > 0 : !r->has_more;
+}
+
+void hl_audit_log_answer(struct hl_store_msg *m)
+{
+    bool is_alone = m->msg.type == HL_STORE_AUDIT;
+    if (!m->audit || (m->rc != HL_OK && !is_alone) || !has_changed(m))
+        return;
+    if (m->msg.type == HL_STORE_REDELIVER && m->audit->action == HL_AUDIT_DELIVERIES_REDELIVERED)
+        m->audit->count = (int64_t)((const struct hl_redeliver *)m)->count;
+    if (m->audit->action != HL_AUDIT_DRAIN_BEGUN) /* which was logged at once (start_audit.c) */
+        hl_audit_log(m->audit);
+    if (m->rc != HL_OK)
+        HL_LOG(WARN, "a row of the audit could not be written: the line before has what was done",
+            HL_LOG_ID("audit_id", &m->audit->id), HL_LOG_TEXT("error", hl_err_text(m->rc)));
 }
 
 /* ---- the list ---- */

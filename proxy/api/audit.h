@@ -29,6 +29,8 @@ struct hl_audit *hl_audit_make(
     const struct hl_audit *what, const json_t *author, json_t *target, json_t *detail);
 /* The line `audit`, whatever HOOKLINE_LOG_LEVEL says. */
 void hl_audit_log(const struct hl_audit *audit);
+/* The store has answered: the line of a change that was made, if the request has a row. */
+void hl_audit_log_answer(struct hl_store_msg *m);
 /* As lists show it. A new reference; NULL: out of memory. */
 json_t *hl_audit_json(const struct hl_audit *audit);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/json.h"
 #include "app/exchange.h"
 #include "auth/auth.h"
@@ -240,7 +241,7 @@ static void drop_unkept_file(struct hl_rest_calls *calls, const struct hl_accept
 static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 {
     if (calls->parts.service) /* a command without a sidecar has no log */
-        hl_rest_log_audit(m);
+        hl_audit_log_answer(m);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_REVOKE_ACCOUNT)
         hl_auth_revoke(calls->parts.auth, &((const struct hl_revoke_account *)m)->id);
     if (m->rc == HL_OK && m->msg.type == HL_STORE_LIMIT_ACCOUNT)
@@ -252,7 +253,7 @@ static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 void hl_rest_calls_drop(struct hl_rest_calls *calls, struct hl_msg *msg)
 {
     if (msg->type != HL_WORKER_RECENT && calls->parts.service)
-        hl_rest_log_audit(HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
+        hl_audit_log_answer(HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
     hl_rest_answer_free(msg);
 }
 

@@ -131,8 +131,6 @@ const struct hl_rest_parts *hl_rest_get_parts(const struct hl_rest_call *call);
 struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call);
 /* Asks the store; `m` is given away and comes back in `answers`; what it cannot take is there at once. */
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
-/* Its answer has come: the line in the log of a change that was made (rest_audit.c). */
-void hl_rest_log_audit(struct hl_store_msg *m);
 /* What has answered is forgotten. */
 void hl_rest_drop_answers(struct hl_rest_call *call);
 /* Asks all workers, each with a copy. */

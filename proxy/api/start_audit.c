@@ -292,7 +292,7 @@ void hl_drain_audit(struct hl_rest_calls *calls, const char *via, const char *na
     if (err == HL_OK)
         return;
     m->rc = err;
-    hl_rest_log_audit(m);
+    hl_audit_log_answer(m);
     free(audit);
     free(m);
 }
