@@ -12,7 +12,7 @@ import { gate, until } from './lib/until.mjs';
 
 const FUNCTIONS = `
 import time
-import typing
+import dataclasses, typing
 
 def run(prompt: str, times: int = 2, tone: typing.Optional[str] = None):
     """Says it again."""
@@ -25,6 +25,20 @@ def stream(words: typing.List[str]):
 
 def fail():
     return 418, {"error": "a teapot"}
+
+@dataclasses.dataclass
+class Size:
+    width: int
+    unit: typing.Literal["cm", "in"]
+
+@dataclasses.dataclass
+class Box:
+    size: Size
+    label: str = "box"
+    inside: typing.Optional["Box"] = None
+
+def pack(box: Box, more: typing.List[Box] = []):
+    return box
 `;
 
 async function scene(t, { role = 'invoke', env = {}, hash = '#/new', ...options } = {}) {
@@ -45,11 +59,17 @@ test('the functions of a host are offered with a body of their parameters', asyn
     const { page } = await scene(t);
     const choice = page.getByLabel('Function');
     await choice.waitFor();
-    assert.deepEqual(await choice.locator('option').allInnerTexts(), ['run', 'stream', 'fail', 'Another path…']);
+    assert.deepEqual(await choice.locator('option').allInnerTexts(), ['run', 'stream', 'fail', 'pack', 'Another path…']);
     assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { prompt: '', times: 2, tone: null });
     assert.match(await page.locator('#takes').innerText(), /Says it again\.\s+prompt\s+string, required\s+times\s+integer, else 2/);
     await choice.selectOption('stream');
     assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { words: [] });
+    await choice.selectOption('pack');
+    const box = { size: { width: 0, unit: 'cm' } };
+    assert.deepEqual(JSON.parse(await page.getByLabel('JSON body').inputValue()), { box, more: [] });
+    assert.match(await page.locator('#takes').innerText(), /box\s+Box \{size, label, inside\}, required\s+more\s+array of Box/);
+    await send(page);
+    await outcome(page).getByText('"label": "box"').or(outcome(page).getByText('"label":"box"')).first().waitFor();
 });
 
 test('an answer is shown with its status and the way to its run', async (t) => {

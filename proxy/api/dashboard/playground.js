@@ -187,7 +187,7 @@ class Playground {
         const rows = Object.entries(input?.properties ?? {}).map(([name, schema]) => {
             const isRequired = input.required?.includes(name);
             const fallback = 'default' in schema ? `, else ${JSON.stringify(schema.default)}` : '';
-            const what = `${kindOf(schema)}${isRequired ? ', required' : fallback}`;
+            const what = `${kindOf(schema, input)}${isRequired ? ', required' : fallback}`;
             return h('div', {}, h('dt', {}, h('code', {}, visible(name))), h('dd', {}, visible(what)));
         });
         this.#takes.hidden = !rows.length;
@@ -255,23 +255,39 @@ function showMode([value, name, about]) {
     return h('label.choice', {}, radio, h('span', {}, h('strong', {}, name), ` ${about}`));
 }
 
-/** A body to begin with: what is required, and what else has a value of its own. */
-function example(input) {
-    const entries = Object.entries(input?.properties ?? {});
-    const value = (schema) => ('default' in schema ? schema.default : valueOf(schema));
+const DEEPEST = 6; // of an example; a model may lead to itself
+
+/** What a schema's "#/$defs/…" stands for. */
+function follow(schema, root) {
+    const name = /^#\/\$defs\/([^/]+)$/.exec(schema?.$ref ?? '')?.[1];
+    return (name ? root.$defs?.[decodeURIComponent(name)] : schema) ?? {};
+}
+
+/** A body to begin with: the parameters, and of a model inside what it requires. */
+function example(input, root = input, depth = 0) {
+    const all = Object.entries(input?.properties ?? {});
+    const entries = depth ? all.filter(([name]) => input.required?.includes(name)) : all;
+    const value = (schema) => ('default' in schema ? schema.default : valueOf(schema, root, depth));
     return Object.fromEntries(entries.map(([name, schema]) => [name, value(schema)]));
 }
 
-function valueOf(schema) {
-    const first = schema.anyOf?.[0] ?? schema;
+function valueOf(schema, root, depth) {
+    const first = follow(schema.anyOf?.[0] ?? schema, root);
     const type = Array.isArray(first.type) ? first.type[0] : first.type;
     if (first.enum) return first.enum[0];
+    if (type === 'object' && depth < DEEPEST) return example(first, root, depth + 1);
     return { string: '', integer: 0, number: 0, boolean: false, array: [], object: {} }[type] ?? null;
 }
 
-function kindOf(schema) {
+/** A model by its name and members; those of one inside are in the example. */
+function kindOf(schema, root) {
+    if (schema.$ref) {
+        const members = Object.keys(follow(schema, root).properties ?? {});
+        return `${schema.$ref.split('/').pop()}${members.length ? ` {${members.join(', ')}}` : ''}`;
+    }
     if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
-    if (schema.anyOf) return schema.anyOf.map(kindOf).join(' | ');
+    if (schema.anyOf) return schema.anyOf.map((option) => kindOf(option, root)).join(' | ');
+    if (schema.type === 'array' && schema.items?.$ref) return `array of ${kindOf(schema.items, root)}`;
     return [schema.type ?? 'any'].flat().join(' | ');
 }
 
