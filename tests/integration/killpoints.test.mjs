@@ -42,6 +42,7 @@ const PLANS = {
     'batch-committed': { at: [8, 25] },
     'claim-applied': { at: [9, 20] }, // not in the first commit: none is running before it
     'lease-applied': { at: [9, 20] },
+    'webhook-ready': { at: [8, 25] }, // those that were left go out first, before the app has a call
     'record-applied': { at: [1, 3] },
     'record-committed': { at: [1, 3] },
     'attempt-applied': { at: [1, 3] },
