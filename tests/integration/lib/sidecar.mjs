@@ -1,6 +1,6 @@
 // sidecar.mjs - runs the real binary (HOOKLINE_BIN) with a data directory and ports of its own, and
 // holds it to what every test expects: log lines are JSON, no sanitizer report, exit status 0.
-import { spawn, execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import http from 'node:http';
@@ -8,12 +8,12 @@ import net from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { atEnd, withUs } from './cleanup.mjs';
 import { assertDescribed, isDescribed } from './openapi.mjs';
 import { parseMetrics } from './prometheus.mjs';
 import { onFailure } from './case.mjs';
 import { LogLines } from './loglines.mjs';
+import { rowsOf } from './sqlite.mjs';
 import { until } from './until.mjs';
 
 export const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';
@@ -297,12 +297,7 @@ export class Sidecar {
     async sql(query) {
         const names = await readdir(this.dataDir);
         const file = names.find((name) => /\.(db|sqlite3?)$/.test(name));
-        const { stdout } = await promisify(execFile)(
-            'sqlite3',
-            ['-readonly', '-json', join(this.dataDir, file), query],
-            { maxBuffer: 1 << 28 },
-        );
-        return stdout.trim() ? JSON.parse(stdout) : [];
+        return rowsOf(join(this.dataDir, file), query);
     }
 }
 
