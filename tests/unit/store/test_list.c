@@ -5,9 +5,11 @@
 
 #include "base/clock.h"
 #include "fixture.h"
+#include "store/accept.h"
 #include "store/claim.h"
 #include "store/lease.h"
 #include "store/question.h"
+#include "store/store.h"
 
 enum { MANY = 512 };
 
@@ -74,6 +76,24 @@ static struct hl_id queue_run(struct fixture *f, const char *project, const char
     struct hl_id id;
     cr_assert_eq(accept_run(f, (struct run_spec){.project = project, .app = app}, &id), HL_OK);
     return id;
+}
+
+/* A hundred at a time: what comes together is committed together. */
+static void queue_many(struct fixture *f, int hundreds)
+{
+    struct run_spec spec = {.project = "p", .app = "a"};
+    for (int i = 0; i < hundreds; i++) {
+        for (int j = 0; j < 100; j++) {
+            struct hl_accept *a = make_accept(f, HL_STORE_ACCEPT, &spec);
+            a->m.reply_to = &f->worker.box;
+            cr_assert_eq(hl_store_post(f->store, &a->m), HL_OK);
+        }
+        for (int j = 0; j < 100; j++) {
+            struct hl_accept *a = party_wait(&f->worker, HL_STORE_ACCEPT);
+            cr_assert_eq(a->m.rc, HL_OK);
+            hl_accept_free(a);
+        }
+    }
 }
 
 static struct hl_id begin_run(struct fixture *f, const char *project, const char *app)
@@ -299,8 +319,7 @@ STORE_TEST(running_runs_are_found_beside_a_long_queue)
         give_credit(f, &f->worker, 1, false);
         hl_claimed_free(party_wait(&f->worker, HL_STORE_CLAIMED));
     }
-    for (int i = 0; i < 3000; i++)
-        queue_run(f, "p", "a");
+    queue_many(f, 30);
     struct hl_list_runs l = any_runs("p", "a");
     l.state = HL_RUN_RUNNING;
     l.limit = 3;
