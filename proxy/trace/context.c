@@ -70,6 +70,8 @@ bool hl_sampler_takes(
     uint64_t number = 0;
     if (traceparent.n > 0 && sampler->is_parent_based)
         return hl_traceparent_is_sampled(traceparent);
+    if (sampler->least == 0 || sampler->least == HL_SAMPLER_NONE)
+        return sampler->least == 0;
     if (traceparent.n > 0) {
         read_hex(traceparent.p + SPAN_AT - 1 - 2 * RANDOM, said, RANDOM);
         random = said;
