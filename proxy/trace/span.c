@@ -49,7 +49,7 @@ struct hl_span *hl_span_begin(struct hl_tracer *tracer, enum hl_span_kind kind,
 void hl_span_set_began(struct hl_span *span, uint64_t began_us)
 {
     span->began_us = began_us;
-    span->began_wall_us = hl_clock_machine_us() - (int64_t)(hl_clock_mono_us() - began_us);
+    span->began_wall_us = (int64_t)began_us + hl_tracer_ahead_us(span->tracer);
     span->started_us = span->began_wall_us;
 }
 

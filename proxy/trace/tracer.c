@@ -22,10 +22,12 @@
 #include "trace/setting.h"
 #include "trace/span.h"
 
-#define PATIENCE_MS (60 * 1000) /* for one batch; and the longest Retry-After that is kept to */
-#define PAUSE_MS    1000        /* before the first repetition, then twice that, up to: */
-#define PAUSE_MAX   (16 * 1000)
-#define BODY_MAX    (64 * 1024 * 1024)
+#define PATIENCE_MS  (60 * 1000) /* for one batch; and the longest Retry-After that is kept to */
+#define PAUSE_MS     1000        /* before the first repetition, then twice that, up to: */
+#define PAUSE_MAX    (16 * 1000)
+#define CLOCK_LOOKS  5
+#define CLOCK_OFF_US 5000
+#define BODY_MAX     (64 * 1024 * 1024)
 
 struct hl_tracer {
     struct hl_thread thread;
@@ -35,6 +37,7 @@ struct hl_tracer {
     struct hl_poster poster;
     _Atomic bool stops;
     _Atomic uint32_t held; /* spans: in the mailbox and below */
+    _Atomic int64_t ahead_us;
     struct hl_tracer_counts counts;
 
     /* the thread's own */
@@ -57,6 +60,11 @@ bool hl_tracer_samples(
 const struct hl_tracer_counts *hl_tracer_get_counts(const struct hl_tracer *tracer)
 {
     return tracer ? &tracer->counts : NULL;
+}
+
+int64_t hl_tracer_ahead_us(const struct hl_tracer *tracer)
+{
+    return atomic_load_explicit(&tracer->ahead_us, memory_order_relaxed);
 }
 
 static void drop(struct hl_tracer *tracer, uint64_t n)
@@ -235,6 +243,25 @@ static bool export_batch(struct hl_tracer *tracer)
 
 /* ---- the thread ---- */
 
+/* Of a few pairs of looks the one that took the least; what is no more off than clocks drift is left. */
+static void look_at_clocks(struct hl_tracer *tracer)
+{
+    uint64_t least = UINT64_MAX;
+    int64_t found = 0;
+    for (int i = 0; i < CLOCK_LOOKS; i++) {
+        uint64_t before = hl_clock_mono_us();
+        int64_t wall = hl_clock_machine_us();
+        uint64_t took = hl_clock_mono_us() - before;
+        if (took >= least)
+            continue;
+        least = took;
+        found = wall - (int64_t)(before + took / 2);
+    }
+    int64_t off = found - hl_tracer_ahead_us(tracer);
+    if (off > CLOCK_OFF_US || off < -CLOCK_OFF_US)
+        atomic_store_explicit(&tracer->ahead_us, found, memory_order_relaxed);
+}
+
 static void export_all(struct hl_tracer *tracer)
 {
     while (tracer->waiting > 0 && export_batch(tracer))
@@ -258,6 +285,7 @@ static void tracer_main(void *arg)
 {
     struct hl_tracer *tracer = arg;
     while (!atomic_load(&tracer->stops)) {
+        look_at_clocks(tracer);
         take_mail(tracer);
         uint64_t now = hl_clock_mono_ms();
         bool is_due = now >= tracer->due_ms || tracer->waiting >= tracer->setting.batch_max;
@@ -297,6 +325,7 @@ enum hl_err hl_tracer_start(
     tracer->poster.stops = &tracer->stops;
     tracer->due_ms = hl_clock_mono_ms() + tracer->setting.delay_ms;
     hl_mailbox_init(&tracer->mail, on_mail, tracer);
+    look_at_clocks(tracer);
     int rc = hl_poster_init(&tracer->poster)
                  ? hl_thread_start(&tracer->thread, "traces", tracer_main, tracer)
                  : ENOMEM;

@@ -33,6 +33,9 @@ bool hl_tracer_samples(
     const struct hl_tracer *tracer, struct hl_str traceparent, const struct hl_id *own);
 /* Takes a span (span.h: hl_span_end). It is dropped where too many wait. */
 void hl_tracer_take(struct hl_tracer *tracer, struct hl_msg *span);
+/* By how much the machine's clock is ahead of the monotonic one: the same for all spans, as long as nobody sets it,
+ * so that a span does not begin before its parent for want of the processor between two looks at clocks. */
+int64_t hl_tracer_ahead_us(const struct hl_tracer *tracer);
 void hl_tracer_note_dropped(struct hl_tracer *tracer);
 const struct hl_tracer_counts *hl_tracer_get_counts(const struct hl_tracer *tracer);
 
