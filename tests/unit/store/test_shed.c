@@ -602,7 +602,7 @@ Test(shed, leases_of_the_last_process_are_found_without_a_look_at_all_that_waits
         " epoch, method, path) SELECT CAST('0123456789ab' || i AS BLOB), 1, 1, 1, 1, 0, 1, 1, "
         "'POST', '/' FROM k;"
         "INSERT INTO delivery SELECT run_id, run_id, 1, 5, 0, 1, 1, 3,"
-        " run_id > CAST('0123456789ab2900' AS BLOB), 0, NULL, NULL FROM run");
+        " run_id > CAST('0123456789ab2900' AS BLOB), 0, NULL, NULL, NULL FROM run");
     d->vt->close(d);
     hl_backlog_fini(&backlog);
     open_driver();
