@@ -48,13 +48,30 @@ export function refill(element, ...children) {
  */
 export function renew(element, fresh) {
     const focused = element.contains(document.activeElement) && document.activeElement;
-    const old = [...element.children];
-    old.slice(fresh.length).forEach((child) => child.remove());
-    fresh.forEach((child, i) => {
-        if (!old[i]) element.append(child);
-        else if (!old[i].isEqualNode(child)) old[i].replaceWith(child);
-    });
+    let at = element.firstElementChild;
+    for (const child of fresh) {
+        const same = findEqual(at, child);
+        if (!same) element.insertBefore(child, at);
+        else at = removeUntil(at, same).nextElementSibling;
+    }
+    removeUntil(at, null);
     if (focused && !focused.isConnected) findSame(element, focused)?.focus({ preventScroll: true });
+}
+
+/** The first that is equal to `child`, of `one` and those behind it; or null. */
+function findEqual(one, child) {
+    while (one && !one.isEqualNode(child)) one = one.nextElementSibling;
+    return one;
+}
+
+/** Removes `one` and those behind it that stand before `end`, which it answers. */
+function removeUntil(one, end) {
+    while (one !== end) {
+        const next = one.nextElementSibling;
+        one.remove();
+        one = next;
+    }
+    return end;
 }
 
 /** What `one` was made anew as: what leads to the same place, or is called the same. */
