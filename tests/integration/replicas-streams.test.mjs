@@ -67,7 +67,7 @@ test('who follows at another replica is passed to the one that has the run, from
     const whole = numbered(blocks(1, 6)).text;
     assert.equal(await all3.rest(), whole);
     assert.equal(await after2.rest(), whole.slice(whole.indexOf('data: 3')));
-    assert.equal(await b.sidecar.metric('hookline_followers'), 0);
+    await until('nobody follows any more', async () => (await b.sidecar.metric('hookline_followers')) === 0);
     assert.equal((await b.finished(id)).state, 'success');
     assert.equal((await followerOf(t, b.sidecar)(id)).status, 200);
     assert.equal(await (await followerOf(t, b.sidecar)(id)).rest(), whole);
@@ -174,7 +174,7 @@ test('an id of any bytes is asked for at the replica that has the run, and is no
     const follower = await follow(id, { query: { last_event_id: ' a +%20&\xe9 ' } });
     assert.equal(follower.status, 200);
     assert.deepEqual(ordinals({ events: await follower.events(1) }), ['2']);
-    assert.equal(await a.sidecar.metric('hookline_followers'), 1);
+    await until('one follows there', async () => (await a.sidecar.metric('hookline_followers')) === 1);
     const other = await follow(id, { query: { last_event_id: '2\r\nX-Run-Relay: x' } });
     assert.equal(other.status, 400);
 });
