@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#include "api/metrics.h"
+#include "api/figures.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "config/config.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "api/now.h"
-#include "api/metrics.h"
+#include "api/figures.h"
 #include "store/gauges.h"
 #include "webhook/sender.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/figures.h"
 #include "api/metrics.h"
 #include "app/supervisor.h"
 #include "store/gauges.h"
@@ -20,7 +21,7 @@ static const char *write_text(void)
     figures.sender = &sender;
     figures.app = &app;
     text.n = 0;
-    cr_assert_eq(hl_figures_write(&text, &figures), HL_OK);
+    cr_assert_eq(hl_metrics_write(&text, &figures), HL_OK);
     cr_assert_eq(hl_buf_append(&text, "", 1), HL_OK);
     return text.p;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "api/metrics.h"
+#include "api/figures.h"
 #include "server.h"
 
 static struct server *server;
