@@ -263,7 +263,7 @@ const struct hl_option hl_options[] = {
         .help = "the claim that must equal the path's project; set and empty: tokens from outside reach every project"},
     {ROW(TEXT, "JWT_ROLE_CLAIM", jwt_role_claim, "role"), .is_valid = is_claim_text, .has_empty = true,
         .allowed = CLAIM_ALLOWED,
-        .help = "the claim that may say admin; set and empty: tokens from outside are never admin"},
+        .help = "the claim that may say admin or viewer; set and empty: tokens from outside are neither"},
     {ROW(TEXT, "JWT_JWKS_FILE", jwt_jwks_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "a file of the public keys (JWKS) that tokens from outside are signed with; read again when it changes"},
     {ROW(TEXT, "JWT_JWKS_URL", jwt_jwks_url, ""), .is_valid = is_keys_url,

@@ -65,15 +65,18 @@ Test(claims, times_are_seconds_and_exp_is_required)
     cr_expect(is_outside("{\"exp\":1700000000}", &defaults));
 }
 
-Test(claims, only_the_word_admin_makes_an_admin)
+Test(claims, only_the_words_admin_and_viewer_make_one)
 {
     static const struct {
         const char *role;
         enum hl_role is;
     } cases[] = {{"\"admin\"", HL_ROLE_ADMIN}, {"[\"user\",\"admin\"]", HL_ROLE_ADMIN},
-        {"\"Admin\"", HL_ROLE_INVOKE}, {"\"admin \"", HL_ROLE_INVOKE}, {"\"root\"", HL_ROLE_INVOKE},
-        {"true", HL_ROLE_INVOKE}, {"{\"admin\":true}", HL_ROLE_INVOKE},
-        {"[[\"admin\"]]", HL_ROLE_INVOKE}, {"\"\"", HL_ROLE_INVOKE}};
+        {"\"viewer\"", HL_ROLE_VIEWER}, {"[\"user\",\"viewer\"]", HL_ROLE_VIEWER},
+        {"[\"viewer\",\"admin\"]", HL_ROLE_ADMIN}, {"[\"viewer\",\"invoke\"]", HL_ROLE_INVOKE},
+        {"\"Viewer\"", HL_ROLE_INVOKE}, {"\"Admin\"", HL_ROLE_INVOKE},
+        {"\"admin \"", HL_ROLE_INVOKE}, {"\"root\"", HL_ROLE_INVOKE}, {"true", HL_ROLE_INVOKE},
+        {"{\"admin\":true}", HL_ROLE_INVOKE}, {"[[\"admin\"]]", HL_ROLE_INVOKE},
+        {"\"\"", HL_ROLE_INVOKE}};
     char text[128];
     for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
         snprintf(text, sizeof text, "{\"exp\":1,\"role\":%s}", cases[i].role);
