@@ -1,12 +1,12 @@
 /* schema.c - the tables. At start only.
  *
- * A run is spread over what is needed when: `run` is small, lists well and knows where its webhook goes;
- * `ticket` has what the app will be given and goes when the run ends; `result` has how it ended and what
- * the app answered. Run, ticket and result share a number, which the process gives out, always growing. The queue is `turn`, with a row for
- * each run that waits. A run's end is the row of its result and changes no other: its state is the
- * result's, or else whether it has begun (the view run_with_state). Those that have ended are found by
- * their state, the others, which are few, by their tickets. Times are wall clock milliseconds. body_sha256 has a body's
- * digest, of either kind.
+ * A run is spread over what is needed when: `run` is small, lists well and knows where its webhook
+ * goes; `ticket` has what the app will be given and goes when the run ends; `result` has how it ended
+ * and what the app answered. Run, ticket and result share a number, which the process gives out, always
+ * growing. The queue is `turn`, with a row for each run that waits. A run's end is the row of its result
+ * and changes no other: its state is the result's, or else whether it has begun (the view
+ * run_with_state). Those that have ended are found by their state, the others, which are few, by their
+ * tickets. Times are wall clock milliseconds. body_sha256 has a body's digest, of either kind.
  */
 #include "store/sqlite/schema.h"
 

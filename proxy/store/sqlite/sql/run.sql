@@ -67,7 +67,8 @@ DELETE FROM idem WHERE (app_id, subject, key) IN (
 -- name: RUN_ADD
 -- rows: {HL_SQL_MANY}
 INSERT OR FAIL INTO run (run_id, app_id, has_begun, is_async, has_webhook, started_ms, attempt, epoch, number,
-    request_size, turn, turn_subject, max_attempts, {run_columns}, webhook_lane, webhook_url, webhook_secret, traceparent)
+    request_size, turn, turn_subject, max_attempts, {run_columns},
+    webhook_lane, webhook_url, webhook_secret, traceparent)
 VALUES (:run_id, :app_id, :has_begun, :is_async, :has_webhook, :started_ms, :has_begun, :has_begun, :number,
     :request_size, :turn, :subject, :max_attempts, {run_values}, :lane, :url, :secret, :traceparent);
 
