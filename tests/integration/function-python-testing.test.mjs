@@ -33,7 +33,7 @@ test('the annotations hold under mypy --strict', async (t) => {
 });
 
 test('a wheel is made without a network, and what is in it serves', async (t) => {
-    if (!(await has('setuptools', 'wheel', 'pip'))) return t.skip('pip, setuptools or wheel is not installed');
+    if (!(await has('setuptools', 'wheel'))) return t.skip('setuptools or wheel is not installed');
     const directory = await temporaryDirectory(t);
     const source = join(directory, 'source');
     await mkdir(source);
@@ -44,8 +44,8 @@ test('a wheel is made without a network, and what is in it serves', async (t) =>
         HOOKLINE_VERSION: '1.2.3',
         HOOKLINE_PYTHON_EXTENSION: join(PACKAGE, 'hookline_runtime/_server.abi3.so'),
     };
-    const pip = ['-m', 'pip', '--disable-pip-version-check', '--no-cache-dir', 'wheel', '--no-index', '--no-deps'];
-    await run(DEBIAN, [...pip, '--no-build-isolation', '-w', directory, source], { env });
+    // As cmake --install does it. `pip wheel` runs the same in several processes.
+    await run(DEBIAN, ['setup.py', '-q', 'bdist_wheel', '--dist-dir', directory], { env, cwd: source });
     const wheel = (await readdir(directory)).find((name) => name.endsWith('.whl'));
     assert.match(wheel, /^hookline_runtime-1\.2\.3-cp39-abi3-linux_\w+\.whl$/);
     const target = join(directory, 'installed');
