@@ -101,8 +101,9 @@ static void write_all(struct hl_pg_store *s)
 
 void hl_pg_diary_turn(struct hl_pg_store *s, uint64_t now_ms)
 {
-    struct hl_pg_diary_file *d = s->recall.diary;
-    if (!d || !atomic_load(&s->is_settled))
+    /* Until then it is the thread's that opens it. */
+    struct hl_pg_diary_file *d = atomic_load(&s->is_settled) ? s->recall.diary : NULL;
+    if (!d)
         return;
     if (hl_pg_diary_file_begins_anew(d, now_ms))
         write_all(s);
