@@ -49,7 +49,8 @@ HL_MUST_CHECK enum hl_err hl_tls_check(const struct hl_tls_files *files, char *w
  * one line. */
 HL_MUST_CHECK enum hl_err hl_tls_open(struct hl_tls **out, const struct hl_tls_files *own,
     const struct hl_tls_files *app, char *why, size_t why_len);
-/* No loop that has a seat runs any more. Harmless on NULL, as free is. */
+/* No loop that has a seat runs any more, and none is closed (uv_loop_close): what the threads have goes back to
+ * its seat. Harmless on NULL, as free is. */
 void hl_tls_stop(struct hl_tls *tls);
 void hl_tls_free(struct hl_tls *tls); /* its seats are gone */
 

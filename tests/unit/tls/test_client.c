@@ -119,8 +119,8 @@ static void end(void)
 {
     close(listener);
     hl_tls_seat_close(seat);
-    loop_end();
     hl_tls_stop(tls);
+    loop_end();
     hl_tls_seat_free(seat);
     hl_tls_free(tls);
     unlink(cert);

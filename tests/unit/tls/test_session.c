@@ -90,8 +90,8 @@ static void begin(void)
 static void end(void)
 {
     hl_tls_seat_close(seat);
-    loop_end();
     hl_tls_stop(tls);
+    loop_end();
     hl_tls_seat_free(seat);
     hl_tls_free(tls);
     unlink(cert_path);
