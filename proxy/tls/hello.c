@@ -1,5 +1,6 @@
 /* hello.c - see hello.h.
- * Promise: what is held grows by no more than the hello itself, and one record, however small its pieces are.
+ * Promise: what is held grows by no more than the hello itself, and one record, however small its pieces are; each byte
+ * is moved twice at most for each time that something comes.
  * Not here: what it says (mbedTLS). */
 #include "tls/hello.h"
 
@@ -35,16 +36,28 @@ static enum hl_tls_hello look(const unsigned char *p, size_t n)
     return n < hl_tls_record_length(p) ? HL_TLS_HELLO_PARTIAL : HL_TLS_HELLO_WHOLE;
 }
 
-/* The second record's content becomes the end of the first one's. False: that is too long. */
-static bool append_second(struct hl_buf *held)
+/* Of the message that the whole record at `p` begins with. */
+static enum hl_tls_hello look_inside(const unsigned char *p)
 {
-    unsigned char *p = (unsigned char *)held->p;
-    size_t first = hl_tls_record_length(p);
-    size_t content = content_length(p) + content_length(p + first);
+    const unsigned char *message = p + HL_TLS_RECORD_HEAD;
+    size_t n = content_length(p);
+    if (message[0] != MBEDTLS_SSL_HS_CLIENT_HELLO)
+        return HL_TLS_HELLO_WRONG;
+    if (n < MESSAGE_HEAD)
+        return HL_TLS_HELLO_PARTIAL;
+    if (message_length(message) > MBEDTLS_SSL_IN_CONTENT_LEN)
+        return HL_TLS_HELLO_WRONG;
+    return n < message_length(message) ? HL_TLS_HELLO_PARTIAL : HL_TLS_HELLO_WHOLE;
+}
+
+/* The content of the record at `p + at` becomes the end of the first one's. False: that is too long. */
+static bool append_record(unsigned char *p, size_t at)
+{
+    size_t first = hl_tls_record_length(p), n = content_length(p + at);
+    size_t content = content_length(p) + n;
     if (content > MBEDTLS_SSL_IN_CONTENT_LEN)
         return false;
-    memmove(p + first, p + first + HL_TLS_RECORD_HEAD, held->n - first - HL_TLS_RECORD_HEAD);
-    held->n -= HL_TLS_RECORD_HEAD;
+    memmove(p + first, p + at + HL_TLS_RECORD_HEAD, n);
     p[3] = (unsigned char)(content >> 8);
     p[4] = (unsigned char)content;
     return true;
@@ -52,20 +65,20 @@ static bool append_second(struct hl_buf *held)
 
 enum hl_tls_hello hl_tls_hello_join(struct hl_buf *held)
 {
-    const unsigned char *p = (const unsigned char *)held->p;
+    unsigned char *p = (unsigned char *)held->p;
     enum hl_tls_hello found = look(p, held->n);
-    while (found == HL_TLS_HELLO_WHOLE) {
-        const unsigned char *message = p + HL_TLS_RECORD_HEAD;
-        size_t n = content_length(p), first = hl_tls_record_length(p);
-        if (message[0] != MBEDTLS_SSL_HS_CLIENT_HELLO)
+    if (found != HL_TLS_HELLO_WHOLE)
+        return found;
+    size_t at = hl_tls_record_length(p); /* of the next one */
+    while ((found = look_inside(p)) == HL_TLS_HELLO_PARTIAL &&
+           (found = look(p + at, held->n - at)) == HL_TLS_HELLO_WHOLE) {
+        size_t n = hl_tls_record_length(p + at);
+        if (!append_record(p, at))
             return HL_TLS_HELLO_WRONG;
-        if (n >= MESSAGE_HEAD && message_length(message) > MBEDTLS_SSL_IN_CONTENT_LEN)
-            return HL_TLS_HELLO_WRONG;
-        if (n >= MESSAGE_HEAD && n >= message_length(message))
-            return HL_TLS_HELLO_WHOLE;
-        found = look(p + first, held->n - first);
-        if (found == HL_TLS_HELLO_WHOLE && !append_second(held))
-            found = HL_TLS_HELLO_WRONG;
+        at += n;
     }
+    size_t first = hl_tls_record_length(p);
+    memmove(p + first, p + at, held->n - at);
+    held->n -= at - first;
     return found;
 }

@@ -74,6 +74,26 @@ Test(tls_hello, in_records_of_any_size_becomes_one)
     }
 }
 
+Test(tls_hello, in_many_records_that_come_at_once_becomes_one_and_leaves_what_follows)
+{
+    static const unsigned char next[] = {20, 3, 3, 0, 1, 1, 22, 3};
+    const unsigned char *hello = make_hello(3000);
+    for (size_t at = 0; at < 3000; at++)
+        add_record(hello + at, 1);
+    cr_assert_eq(hl_tls_hello_join(&held), HL_TLS_HELLO_WHOLE);
+    assert_is_one_record(hello, 3000);
+
+    held.n = 0;
+    for (size_t at = 0; at < 3000; at += 1000)
+        add_record(hello + at, 1000);
+    add(next, sizeof(next));
+    cr_assert_eq(hl_tls_hello_join(&held), HL_TLS_HELLO_WHOLE);
+    cr_assert_eq(held.n, 5 + 3000 + sizeof(next));
+    cr_assert_arr_eq(held.p + 5 + 3000, next, sizeof(next));
+    held.n = 5 + 3000;
+    assert_is_one_record(hello, 3000);
+}
+
 Test(tls_hello, is_awaited_byte_by_byte)
 {
     const unsigned char *hello = make_hello(300);
