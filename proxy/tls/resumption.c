@@ -1,6 +1,6 @@
 /* resumption.c - see resumption.h.
- * Promise: a session is offered only to the place that gave it, and by the identity that verified the
- * certificate there: what trusts others begins anew.
+ * Promise: a session is offered only to the place that gave it, by the identity that verified the certificate there,
+ * and while that is valid: what trusts others, or is too late, begins anew.
  * Not here: when a server takes it up is the server's to say (client.c notices). */
 #include "tls/resumption.h"
 
@@ -36,12 +36,19 @@ static struct hl_tls_resumption *find(
     return NULL;
 }
 
+/* Nobody looks at the certificate again when a session is taken up. */
+static bool is_good(const mbedtls_ssl_session *session)
+{
+    return session->peer_cert && !mbedtls_x509_time_is_past(&session->peer_cert->valid_to);
+}
+
 int hl_tls_resumptions_use(
     struct hl_tls_resumptions *r, const struct hl_tls_place *place, mbedtls_ssl_context *ssl)
 {
     pthread_mutex_lock(&r->lock);
     const struct hl_tls_resumption *found = find(r, place);
-    int rc = found ? mbedtls_ssl_set_session(ssl, &found->session) : 0;
+    bool is_offered = found && is_good(&found->session);
+    int rc = is_offered ? mbedtls_ssl_set_session(ssl, &found->session) : 0;
     pthread_mutex_unlock(&r->lock);
     return rc;
 }

@@ -31,8 +31,8 @@ struct hl_tls_resumptions {
 void hl_tls_resumptions_init(struct hl_tls_resumptions *r);
 void hl_tls_resumptions_fini(struct hl_tls_resumptions *r);
 
-/* Any thread. Before its handshake: it asks for the session of that place, if there is one. A libmbedtls
- * code or 0. */
+/* Any thread. Before its handshake: it asks for the session of that place, if there is one and the certificate
+ * there has not expired. A libmbedtls code or 0. */
 int hl_tls_resumptions_use(
     struct hl_tls_resumptions *r, const struct hl_tls_place *place, mbedtls_ssl_context *ssl);
 /* Any thread. Behind a whole handshake: its session is that of the place from now on. */
