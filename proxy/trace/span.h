@@ -13,8 +13,8 @@ struct hl_tracer;
 enum hl_span_kind { HL_SPAN_INTERNAL = 1, HL_SPAN_SERVER = 2, HL_SPAN_CLIENT = 3 };
 
 #define HL_SPAN_ATTRIBUTES 16
-#define HL_SPAN_TEXT       1280 /* of all texts; what does not fit is cut */
-#define HL_SPAN_TEXT_MAX   512  /* of one of them */
+#define HL_SPAN_TEXT       2304 /* of all texts: the four that a peer can make long, and the others */
+#define HL_SPAN_TEXT_MAX   512 /* of one of them; what is longer is cut */
 
 struct hl_span_attribute {
     const char *name; /* static */

@@ -91,6 +91,28 @@ Test(otlp, has_what_fits_of_many_and_long_texts)
     json_decref(written(&span, 1));
 }
 
+Test(otlp, has_what_is_short_behind_all_that_a_caller_can_make_long)
+{
+    char x[4000];
+    memset(x, 'x', sizeof(x));
+    const struct hl_str text = {x, sizeof(x)};
+    struct hl_span span = span_of();
+    hl_span_add_method(&span, text, "/x");
+    hl_span_add_text(&span, "http.route", HL_STR("/v4/{project}/{app}/{path}"));
+    hl_span_add_text(&span, "url.path", text);
+    hl_span_add_text(&span, "server.address", text);
+    hl_span_add_text(
+        &span, "client.address", HL_STR("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"));
+    hl_span_add_text(&span, "user_agent.original", text);
+    hl_span_add_run(&span, &span.context.trace_id);
+    hl_span_add_text(&span, "hookline.mode", HL_STR("stream"));
+    hl_span_fail(&span, HL_STR("cut"));
+    cr_assert_eq(span.attribute_count, 10);
+    cr_assert_eq(span.attributes[7].n, HL_ID_TEXT);
+    cr_assert_eq(span.attributes[8].n, strlen("stream"));
+    cr_assert_eq(span.attributes[9].n, strlen("cut"));
+}
+
 Test(otlp, method_that_nobody_knows_is_no_name)
 {
     struct hl_span span = span_of();
