@@ -28,8 +28,8 @@ void hl_call_span_claim(struct hl_run *run)
     struct hl_trace_context parent;
     struct hl_str head = {run->request.page.p, run->store.claimed->head.n};
     struct hl_str found = hl_stored_head_traceparent(head);
-    if (found.n == 0 || !hl_tracer_samples(tracer, found, &run->id) ||
-        !hl_trace_context_read(found, &parent) || !hl_call_span_new(run, &parent))
+    if (!hl_trace_context_read(found, &parent) || !hl_tracer_samples(tracer, found, &run->id) ||
+        !hl_call_span_new(run, &parent))
         return;
     hl_traceparent_set_span(run->request.page.p + (found.p - head.p), &run->trace.call->context);
 }
@@ -83,6 +83,7 @@ static struct hl_str take_word(struct hl_str *line)
 
 static void describe_app(struct hl_span *span, const struct hl_app_url *app)
 {
+    hl_span_add_text(span, "url.scheme", app->is_tls ? HL_STR("https") : HL_STR("http"));
     if (app->is_unix) {
         hl_span_add_text(span, "server.address", hl_str_from(app->path));
         return;
@@ -100,7 +101,6 @@ static void describe_call(struct hl_run *run)
     if (query)
         path.n = (size_t)(query - path.p);
     hl_span_add_method(span, method, "");
-    hl_span_add_text(span, "url.scheme", HL_STR("http"));
     hl_span_add_text(span, "url.path", path);
     describe_app(span, &run->runs->config->app_url);
     hl_span_add_text(span, "network.protocol.version", HL_STR("1.1"));

@@ -9,6 +9,7 @@ import tls from 'node:tls';
 import { test } from './lib/case.mjs';
 import { issue, makePair } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { Collector } from './lib/collector.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { run, temporaryDirectory } from './lib/sidecar.mjs';
 import { until } from './lib/until.mjs';
@@ -60,10 +61,12 @@ test('calls, long bodies and tunnels go to an https app that is shown a certific
         socket.on('end', () => socket.end('the last word'));
     });
     server.on('connection', (socket) => (socket.allowHalfOpen = true));
+    const collector = await Collector.start(t);
     const { call, connect, sidecar } = await stage(t, {
         app: null,
         wait: 'readyz',
         env: {
+            ...collector.env(),
             HOOKLINE_APP_URL: await listen(t, server),
             HOOKLINE_APP_CA_FILE: ca.cert,
             HOOKLINE_APP_CLIENT_CERT_FILE: client.files.cert,
@@ -72,7 +75,8 @@ test('calls, long bodies and tunnels go to an https app that is shown a certific
         },
     });
     const body = Buffer.alloc(2_000_003, 'what goes in ');
-    assert.ok((await call(RUN, { body })).body.equals(body));
+    const echoed = await call(RUN, { body });
+    assert.ok(echoed.body.equals(body));
     assert.ok((await call(RUN, { headers: { 'X-Want': 'much' } })).body.equals(MUCH));
     await until('a session is taken up again', async () => {
         assert.equal((await call(RUN, { headers: { 'X-Want': 'close' } })).status, 200);
@@ -85,6 +89,8 @@ test('calls, long bodies and tunnels go to an https app that is shown a certific
     assert.equal((await tunnel.responseHead()).status, 101);
     tunnel.end();
     assert.equal((await tunnel.reader.some()).toString(), 'the last word');
+    const [asked, called] = await collector.ofRun(echoed.id, 2);
+    assert.deepEqual([asked, called].map((x) => x.attributes['url.scheme']), ['http', 'https']);
 });
 
 /** An app of which each connection is what `app.is` says at that moment. */
