@@ -27,8 +27,9 @@
 #include "trace/tracer.h"
 #include "worker/worker.h"
 
+/* `flags`: those that are known. */
 static struct hl_str make(
-    struct hl_id_source *ids, const struct hl_id *trace, int64_t now_ms, bool is_sampled, char *out)
+    struct hl_id_source *ids, const struct hl_id *trace, int64_t now_ms, unsigned flags, char *out)
 {
     struct hl_id span = hl_id_next(ids, now_ms);
     char hex[2 * sizeof(span.b)]; /* of all of it: sixteen bytes at once cost less than eight */
@@ -37,7 +38,8 @@ static struct hl_str make(
     hl_hex_write(out + 3, trace->b, 16);
     out[35] = '-';
     memcpy(out + 36, hex + sizeof(hex) / 2, 16);
-    memcpy(out + 52, is_sampled ? "-01" : "-00", 3);
+    memcpy(out + 52, "-0", 2);
+    out[54] = (char)('0' + flags);
     return (struct hl_str){out, HL_TRACEPARENT};
 }
 
@@ -112,21 +114,21 @@ static HL_COLD void begin_sampled(struct hl_call_trace *trace, struct hl_client 
     trace->app = (struct hl_str){trace->room[1], HL_TRACEPARENT};
 }
 
-/* A flag that changes has a span of its own (Trace Context 3.4). A stored head has the field at a place where
- * whoever takes the run up looks first (http/stored_head.c). */
+/* A flag that changes has a span of its own (Trace Context 3.4); that the trace's id is random stays said. A stored
+ * head has the field at a place where whoever takes the run up looks first (http/stored_head.c). */
 static void begin_unsampled(
     struct hl_call_trace *trace, const struct hl_run *run, const struct hl_plan *plan)
 {
     struct hl_str caller = trace->kept;
     trace->keeps_state = caller.n > 0;
     if (caller.n == 0) {
-        trace->app = make(run->runs->ids, &run->id, run->times.started_ms, false, trace->room[0]);
+        trace->app = make(run->runs->ids, &run->id, run->times.started_ms, 0, trace->room[0]);
     } else if (hl_traceparent_is_sampled(caller)) {
         struct hl_trace_context context;
         if (!hl_trace_context_read(caller, &context))
             return;
-        trace->app =
-            make(run->runs->ids, &context.trace_id, run->times.started_ms, false, trace->room[0]);
+        trace->app = make(run->runs->ids, &context.trace_id, run->times.started_ms,
+            context.flags & HL_TRACE_RANDOM, trace->room[0]);
     } else if (plan->is_async) {
         trace->app = caller;
     }
@@ -146,7 +148,7 @@ void hl_call_trace_begin(struct hl_call_trace *trace, struct hl_client *c, struc
         begin_unsampled(trace, run, plan);
     if (trace->kept.n == 0)
         trace->app = trace->kept =
-            make(run->runs->ids, &run->id, run->times.started_ms, true, trace->room[0]);
+            make(run->runs->ids, &run->id, run->times.started_ms, HL_TRACE_SAMPLED, trace->room[0]);
 }
 
 void hl_call_trace_refuse(

@@ -143,11 +143,13 @@ test('a sampler that takes nothing says so to the app, with a span id of its own
     const { app, call, collector, sidecar } = await traced(t, { env: { OTEL_TRACES_SAMPLER: 'always_off' } });
     await call(RUN, { body: 'ping', headers: { traceparent: SAMPLED, tracestate: 'vendor=1' } });
     const own = await call(RUN, { body: 'ping' });
-    const [first, second] = app.requests;
+    await call(RUN, { body: 'ping', headers: { traceparent: `00-${TRACE}-${CALLER}-03` } });
+    const [first, second, third] = app.requests;
     assert.match(first.get('traceparent'), new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
     assert.notEqual(spanOf(first.get('traceparent')), CALLER);
     assert.equal(first.get('tracestate'), 'vendor=1');
     assert.match(second.get('traceparent'), new RegExp(`^00-${own.id.replaceAll('-', '')}-[0-9a-f]{16}-00$`));
+    assert.match(third.get('traceparent'), new RegExp(`^00-${TRACE}-[0-9a-f]{16}-02$`), 'the id is still said to be random');
     await sidecar.stop();
     assert.deepEqual(collector.posts, []);
 });
