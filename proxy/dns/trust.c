@@ -7,6 +7,7 @@
 #include "dns/trust.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -92,6 +93,13 @@ static const char *find_fault(struct hl_str pem, const char *path)
     return can_be_loaded(path) ? NULL : "a certificate in it cannot be read";
 }
 
+static void show(struct hl_trust *trust, int fd)
+{
+    trust->fd = fd;
+    snprintf(trust->path, sizeof trust->path, "/proc/self/fd/%d", fd);
+    trust->file = trust->path;
+}
+
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)
 {
     int fd = memfd_create("authorities", MFD_CLOEXEC);
@@ -106,10 +114,19 @@ static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle)
         }
         done += (size_t)n;
     }
-    trust->fd = fd;
-    snprintf(trust->path, sizeof trust->path, "/proc/self/fd/%d", fd);
-    trust->file = trust->path;
+    show(trust, fd);
     return HL_OK;
+}
+
+/* libcurl keeps for a day what it has read of a file, and knows it by its name: each has one that none before it had.
+ * With no number left above theirs it takes one again. */
+static void show_above(struct hl_trust *trust, int before)
+{
+    int fd = trust->fd > before ? -1 : fcntl(trust->fd, F_DUPFD_CLOEXEC, before + 1);
+    if (fd < 0)
+        return;
+    close(trust->fd);
+    show(trust, fd);
 }
 
 enum hl_err hl_trust_refresh(
@@ -128,6 +145,7 @@ enum hl_err hl_trust_refresh(
         return err;
     if (trust->before >= 0)
         close(trust->before);
+    show_above(&fresh, trust->fd);
     fresh.before = trust->fd;
     *trust = fresh;
     trust->file = trust->path; /* of the copy */

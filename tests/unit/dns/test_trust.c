@@ -180,3 +180,22 @@ Test(trust, reads_the_file_again_when_it_changes_and_keeps_what_is_better)
     cr_assert_eq(size_of(trust.file), after);
     hl_trust_fini(&trust);
 }
+
+/* libcurl would take one that it has read for another of the same name. */
+Test(trust, each_file_has_a_name_that_none_before_it_had)
+{
+    struct hl_trust trust;
+    char why[300] = "", text[sizeof pem + 16], names[6][sizeof trust.path];
+    strcpy(path, "/tmp/hl-trust-XXXXXX");
+    write_file(pem);
+    cr_assert_eq(hl_trust_init(&trust, OPTION, hl_str_from(path), why, sizeof why), HL_OK);
+    for (int i = 0; i < 6; i++) {
+        strcpy(names[i], trust.file);
+        for (int j = 0; j < i; j++)
+            cr_assert_str_neq(names[i], names[j]);
+        snprintf(text, sizeof text, "#%.*s\n%s", i + 1, "xxxxxx", pem);
+        replace_file(text);
+        cr_assert_eq(look_again(&trust, why, sizeof why), HL_OK, "%s", why);
+    }
+    hl_trust_fini(&trust);
+}
