@@ -256,6 +256,7 @@ static enum hl_err queue_rest(struct hl_stream *s, struct hl_str first, struct h
         return HL_ERR_IO;
     }
     s->writes++;
+    s->written += n;
     return HL_OK;
 }
 
@@ -268,7 +269,6 @@ enum hl_err hl_socket_write2(struct hl_stream *s, struct hl_str first, struct hl
 {
     if (s->is_closing || s->has_failed || s->is_shut)
         return HL_ERR_IO;
-    s->written += first.n + second.n;
     uv_buf_t bufs[2] = {uv_buf_init((char *)(uintptr_t)first.p, (unsigned)first.n),
         uv_buf_init((char *)(uintptr_t)second.p, (unsigned)second.n)};
     int taken = s->writes > 0 ? UV_EAGAIN : uv_try_write(&s->uv, bufs, second.n ? 2 : 1);
@@ -280,6 +280,7 @@ enum hl_err hl_socket_write2(struct hl_stream *s, struct hl_str first, struct hl
         return HL_ERR_IO;
     }
     size_t n = (size_t)taken;
+    s->written += n;
     if (n == first.n + second.n)
         return HL_OK;
     if (n < first.n)

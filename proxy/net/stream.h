@@ -85,7 +85,7 @@ struct hl_stream {
     bool shuts_when_drained;
     int write_error; /* libuv code of the write that failed: it is not told again behind what is read */
     uint32_t writes;  /* write requests not finished */
-    uint64_t written; /* bytes that were given to it */
+    uint64_t written; /* bytes that it took or keeps, and no others */
 };
 
 /* Not connected, not reading. libuv error code or 0 (then close it, even if never connected). */

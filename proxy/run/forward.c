@@ -57,10 +57,11 @@ static void resume_source(struct hl_run *run)
         hl_source_go_on(run->source);
 }
 
-/* Not a byte of it could be written. What the app said before it closed is an answer all the same. */
-static void lose_request(struct hl_run *run)
+/* It could not be written; a long one over TLS perhaps in part. What the app said before it closed is an answer all
+ * the same. */
+static void lose_request(struct hl_run *run, bool is_unsent)
 {
-    if (send_again(run, true))
+    if (send_again(run, is_unsent))
         return;
     if (!hl_stream_has_unread(&run->app.upstream->stream)) {
         hl_respond_end(run, false);
@@ -91,9 +92,10 @@ static void send_page(struct hl_run *run)
     hl_time_limit_tell(run);
     hl_call_span_begin(run);
     HL_CRASH_POINT(CALL_READY);
+    uint64_t before = run->app.upstream->stream.written;
     if (hl_stream_write(&run->app.upstream->stream, run->request.page.p, run->request.page.n) !=
         HL_OK) {
-        lose_request(run);
+        lose_request(run, run->app.upstream->stream.written == before);
         return;
     }
     run->request.is_unsent = hl_stream_unsent(&run->app.upstream->stream) == run->request.page.n;

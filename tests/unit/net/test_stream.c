@@ -338,6 +338,19 @@ Test(stream, still_reads_what_its_peer_said_before_a_write_failed)
     cr_assert_eq(probe.ended, 0);
 }
 
+Test(stream, counts_nothing_of_a_write_that_failed)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    connect_peer();
+    cr_assert_eq(hl_stream_write(&probe.stream, "first", 5), HL_OK);
+    cr_assert_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+    close(peer);
+    peer = -1;
+    UNTIL(hl_stream_has_peer_left(&probe.stream));
+    cr_assert_eq(hl_stream_write(&probe.stream, "second", 6), HL_ERR_IO);
+    cr_assert_eq(probe.stream.written, 5);
+}
+
 Test(stream, tells_what_its_peer_has_taken)
 {
     char *bytes = make_pattern(MUCH);
