@@ -36,6 +36,8 @@ const echo = (seen) => async (request, response) => {
     const client = socket.getPeerCertificate().subject?.CN;
     seen.push({ client, host: socket.servername, isResumed: socket.isSessionReused() });
     if (request.url === '/health') return void response.end('well');
+    if (request.url === '/_hookline/functions')
+        return void response.setHeader('Content-Type', 'application/json').end('{"functions":[]}');
     if (request.headers['x-want'] === 'much') return void response.end(MUCH);
     if (request.headers['x-want'] === 'close') response.setHeader('Connection', 'close');
     const pieces = [];
@@ -78,6 +80,8 @@ test('calls, long bodies and tunnels go to an https app that is shown a certific
     const echoed = await call(RUN, { body });
     assert.ok(echoed.body.equals(body));
     assert.ok((await call(RUN, { headers: { 'X-Want': 'much' } })).body.equals(MUCH));
+    const list = await fetch(`${sidecar.adminUrl}/v2/projects/p/apps/a/functions`);
+    assert.deepEqual(await list.json(), { functions: [] }, 'it is asked for its functions in the same way');
     await until('a session is taken up again', async () => {
         assert.equal((await call(RUN, { headers: { 'X-Want': 'close' } })).status, 200);
         return seen.some(({ isResumed }) => isResumed);
