@@ -1,10 +1,16 @@
 """Forms: how multipart/form-data is read, and what its parts become."""
+import asyncio
 import io
 import os
 import tempfile
+import threading
 import unittest
+from unittest import mock
 
 from hookline_runtime import testing
+from hookline_runtime.endpoint import Endpoint
+from hookline_runtime.event_loop import EventLoop
+from hookline_runtime.host import Host
 from hookline_runtime.upload import BadForm, Form
 
 SOURCE = '''
@@ -102,6 +108,33 @@ class Forms(unittest.TestCase):
                 self.assertEqual(wrong.json["detail"], "run(): 'image' must be a file of a form (multipart/form-data), "
                                  "not a string (\"x\"); 'n' must be an integer, not a file")
                 self.assertEqual(client.call("run", image="x").status, 422)
+
+    def test_nothing_is_left_of_a_form_whose_caller_goes_while_it_is_read(self):
+        async def run(data: bytes):
+            raise AssertionError("it was called")
+
+        call = testing._Call(0, {"data": io.BytesIO(b"bytes")}, None)
+        host = Host(None, {"run": Endpoint("run", run)}, EventLoop())
+        begun, go, forms, read = threading.Event(), threading.Event(), [], Form._read
+
+        def read_slowly(form, content_type):
+            forms.append(form)
+            begun.set()
+            go.wait(60)
+            read(form, content_type)
+
+        async def leave():
+            serving = asyncio.ensure_future(host._serve_async(call))
+            await asyncio.to_thread(begun.wait)
+            call.is_gone = True
+            serving.cancel()
+            await asyncio.sleep(0)
+            go.set()
+            await serving
+
+        with mock.patch.object(Form, "_read", read_slowly):
+            asyncio.run(leave())
+        self.assertEqual([form.descriptor for form in forms], [-1])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import mimetypes
 import os
 import threading
 import types
-from typing import Any, AsyncIterator, Awaitable, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, AsyncIterator, Awaitable, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from . import forked, log
 from .answer import NotJson, name_of, to_json, to_utf8
@@ -132,7 +132,7 @@ class Host:
             if call.is_gone:
                 raise Gone
             if call.upload >= 0:
-                members = await asyncio.to_thread(members_of, call, endpoint, context)  # a long form takes its time
+                members = await _in_thread(members_of, call, endpoint, context)  # a long form takes its time
             else:
                 members = request_of(call, context) if endpoint.is_raw else members_of(call, endpoint, context)
             result = endpoint.call(members)
@@ -305,6 +305,16 @@ def _text_of(error: BaseException) -> str:
         return f"{name_of(type(error))}: {error}"
     except BaseException:  # its own __str__ fails
         return name_of(type(error))
+
+
+async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What it returns. Cancelled, this ends when the function has: the call is still its own until then."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.gather(work, return_exceptions=True)
+        raise
 
 
 async def _await(awaitable: Awaitable[Any]) -> Any:
