@@ -100,6 +100,11 @@ class Forms(unittest.TestCase):
                     self.assertEqual(client.run(image=image, n=3, tags="x"),
                                      ["a.png", "image/png", 3, True, 3, ["x"], ".png"])
                 self.assertEqual(client.call("gone").json, [False])
+                descriptors = os.listdir("/proc/self/fd")
+                self.assertEqual(list(client.stream("several", files=io.BytesIO(b"abc"))), ["c"])
+                with self.assertRaises(testing.BadArguments):
+                    client.stream("several", data=io.BytesIO(b"abc"))
+                self.assertEqual(os.listdir("/proc/self/fd"), descriptors, "a stream's form is closed as well")
                 data = io.BytesIO(b"bytes")
                 self.assertEqual(client.call("later", data=data, on=True, x={"a": 1}).json, ["bytes", True, {"a": 1}])
                 self.assertEqual(client.call("several", files=io.BytesIO(b"abc")).json, ["c"])

@@ -93,12 +93,15 @@ class Client:
     def stream(self, name: str = "run", /, **members: Any) -> Iterator[Any]:
         """The values of a generator, each when it is yielded."""
         endpoint, call = self._app.endpoints[self._names[self._number_of(name)]], _Call(0, members, None)
-        inside = contextvars.copy_context()
-        values = inside.run(self._begin, endpoint, call)
-        return self._each(values, inside)
+        inside, context = contextvars.copy_context(), Context(call)
+        try:
+            values = inside.run(self._begin, endpoint, call, context)
+        except BaseException:
+            _end(call, context)
+            raise
+        return self._each(values, inside, call, context)
 
-    def _begin(self, endpoint: Endpoint, call: _Call) -> Iterator[Any]:
-        context = Context(call)
+    def _begin(self, endpoint: Endpoint, call: _Call, context: Context) -> Iterator[Any]:
         enter(context)
         value = endpoint.call(request_of(call, context) if endpoint.is_raw else members_of(call, endpoint, context))
         if hasattr(value, "__await__"):
@@ -109,7 +112,7 @@ class Client:
             raise TypeError(f"{endpoint.name}() gave a {type(value).__name__}, which is no stream of values")
         return value  # type: ignore[no-any-return]
 
-    def _each(self, values: Iterator[Any], inside: contextvars.Context) -> Iterator[Any]:
+    def _each(self, values: Iterator[Any], inside: contextvars.Context, call: _Call, context: Context) -> Iterator[Any]:
         end = object()
         try:
             while True:
@@ -118,8 +121,11 @@ class Client:
                     return
                 yield value if isinstance(value, str) else json.loads(to_json(value))
         finally:
-            if hasattr(values, "close"):
-                inside.run(values.close)
+            try:
+                if hasattr(values, "close"):
+                    inside.run(values.close)
+            finally:
+                _end(call, context)
 
     def _number_of(self, name: str) -> int:
         if name not in self._names:
@@ -196,6 +202,12 @@ class _Call:
     def release(self) -> None:
         if self._body:
             self._body.close()
+
+
+def _end(call: _Call, context: Context) -> None:
+    if context._form is not None:
+        context._form.close()
+    call.release()
 
 
 def _form_of(members: Dict[str, Any]) -> IO[bytes]:
