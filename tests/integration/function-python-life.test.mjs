@@ -149,7 +149,7 @@ test('a class’s public methods are endpoints of one instance that is made befo
     const one = await startPython(
         t,
         `${NO_SERVICES}
-import functools
+import functools, json, os, textwrap
 
 def other(): return "a function"
 
@@ -180,6 +180,9 @@ class Predictor(Base):
     @property
     def size(self): return 1
     def _private(self): pass
+    dumps = staticmethod(json.dumps)
+    system = staticmethod(os.system)
+    dedent = textwrap.dedent
 `,
     );
     const { functions } = await (await fetch(`${one.url}/_hookline/functions`)).json();

@@ -93,7 +93,7 @@ def _methods_of(kind: type, module: types.ModuleType) -> Dict[str, Any]:
     for part in reversed(_own_classes(kind, module)):
         for name, value in vars(part).items():
             methods.pop(name, None)
-            if is_name(name) and name not in _KEPT and _is_method(value):
+            if is_name(name) and name not in _KEPT and _is_method(value, module):
                 methods[name] = value
     return methods
 
@@ -102,11 +102,12 @@ def _own_classes(kind: type, module: types.ModuleType) -> List[type]:
     return [part for part in kind.__mro__ if part.__module__ == module.__name__]
 
 
-def _is_method(value: Any) -> bool:
+def _is_method(value: Any, module: types.ModuleType) -> bool:
+    """Of the module's own: `dumps = staticmethod(json.dumps)` is for its author."""
+    function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
     # A decorator such as functools.lru_cache makes an object that is not a function but says whose it is.
-    is_wrapper = callable(value) and hasattr(value, "__wrapped__")
-    return (inspect.isfunction(value) or is_wrapper or isinstance(value, (staticmethod, classmethod))) and \
-        not inspect.isclass(value)
+    is_function = inspect.isfunction(function) or (callable(function) and hasattr(function, "__wrapped__"))
+    return is_function and not inspect.isclass(function) and getattr(function, "__module__", None) == module.__name__
 
 
 def _hindrance(kind: type, methods: Dict[str, Any], module: types.ModuleType) -> str:
