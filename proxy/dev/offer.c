@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "dev/sketch.h"
 
@@ -38,6 +39,7 @@ static int open_connection(uint16_t port)
 
 static void exchange(int fd, uint16_t port, const char *path, struct hl_buf *answer)
 {
+    int64_t until_ms = hl_clock_steady_ms() + PATIENCE_S * 1000;
     char room[16 * 1024];
     ssize_t n = snprintf(room, sizeof(room),
         "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: application/json\r\n"
@@ -45,7 +47,8 @@ static void exchange(int fd, uint16_t port, const char *path, struct hl_buf *ans
         path, port);
     if (send(fd, room, (size_t)n, MSG_NOSIGNAL) != n)
         return;
-    while (answer->n < ANSWER_MAX && (n = recv(fd, room, sizeof(room), 0)) > 0)
+    while (answer->n < ANSWER_MAX && hl_clock_steady_ms() < until_ms &&
+           (n = recv(fd, room, sizeof(room), 0)) > 0)
         if (hl_buf_append(answer, room, (size_t)n) != HL_OK)
             return;
 }

@@ -171,7 +171,12 @@ test('a server that runs already is given by its URL; one that does not run yet 
     assert.equal(await dev.paste('A call'), 'here');
     assert.match(dev.output, /could not be found out: GET \/openapi\.json answered 200, GET \/ answered 200\. Put your own path/);
 
-    const later = http.createServer((_, answer) => answer.end('later'));
+    // What it says of itself never ends: nobody waits for that.
+    const drip = (answer) => {
+        const timer = setInterval(() => answer.write(' '), 50);
+        answer.on('close', () => clearInterval(timer));
+    };
+    const later = http.createServer(({ url }, answer) => (url === '/openapi.json' ? drip(answer) : answer.end('later')));
     await once(later.listen(0, '127.0.0.1'), 'listening');
     const { port } = later.address();
     later.close();
