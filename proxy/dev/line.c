@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 /* Lines that begin so say what follows from dev's own choices, or what it has said in its own words. */
 static const char *const unsaid[] = {"store: in memory", "HOOKLINE_AUTH=none", "listening",
@@ -31,18 +32,30 @@ static const char *text_of(const json_t *line, const char *name)
     return text ? text : "";
 }
 
-/* Without the bytes by which a terminal is driven; line ends stay where `has_lines`. */
+/* What drives a terminal or turns the reading direction, as in base/log.c. */
+static bool is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+/* The bytes of what is unsafe as \xNN, all of them: the last of two may be a control character alone. Line ends stay
+ * where `has_lines`. */
 static void add_safe(struct hl_buf *out, const char *text, bool has_lines)
 {
     enum hl_err err = HL_OK;
-    for (; *text && !err; text++) {
-        bool is_plain =
-            ((unsigned char)*text >= ' ' && *text != 0x7f) || (*text == '\n' && has_lines);
-        bool is_c1 = (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0 && text[1];
-        if (is_plain && !is_c1)
-            err = hl_buf_append(out, text, 1);
-        else
-            err = hl_buf_printf(out, "\\x%02x", (unsigned char)*text);
+    struct hl_str rest = hl_str_from(text);
+    while (rest.n > 0 && !err) {
+        uint32_t code;
+        size_t n = hl_utf8_decode(rest.p, rest.n, &code);
+        bool is_plain = n > 0 && (!is_unsafe(code) || (code == '\n' && has_lines));
+        n = n > 0 ? n : 1;
+        if (is_plain)
+            err = hl_buf_append(out, rest.p, n);
+        for (size_t i = 0; i < n && !is_plain && !err; i++)
+            err = hl_buf_printf(out, "\\x%02x", (unsigned char)rest.p[i]);
+        rest.p += n;
+        rest.n -= n;
     }
     (void)err; /* out of memory: the line is shorter */
 }

@@ -32,6 +32,13 @@ Test(dev_line, a_call_is_one_line)
     cr_expect(text[2] == ':' && text[5] == ':');
 }
 
+Test(dev_line, what_drives_a_terminal_is_shown_byte_by_byte)
+{
+    cr_expect_str_eq(
+        shown(HL_DEV_HOST, LINE("\"raised\",\"error\":\"a\\u009b2J\\u007fä\\u202eb\\nc\"")),
+        "raised error=a\\xc2\\x9b2J\\x7fä\\xe2\\x80\\xaeb\\x0ac\n");
+}
+
 Test(dev_line, what_a_function_prints_and_raises_stands_as_it_is)
 {
     cr_expect_str_eq(shown(HL_DEV_HOST, LINE("\"  printed \\u001b[1m\",\"stream\":\"stdout\"")),
