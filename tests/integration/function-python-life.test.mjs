@@ -173,6 +173,7 @@ class Predictor(Base):
         yield 2
     @staticmethod
     def fixed(x: int): return x
+    half = staticmethod(functools.partial(lambda by, x: x / by, 2))
     @classmethod
     def kind(cls): return cls.__name__
     @functools.lru_cache
@@ -186,14 +187,14 @@ class Predictor(Base):
 `,
     );
     const { functions } = await (await fetch(`${one.url}/_hookline/functions`)).json();
-    const names = ['other', 'inherited', 'predict', 'later', 'stream', 'fixed', 'kind', 'cached', 'run'];
+    const names = ['other', 'inherited', 'predict', 'later', 'stream', 'fixed', 'half', 'kind', 'cached', 'run'];
     assert.deepEqual(functions.map(({ name }) => name), names);
     const run = functions.at(-1).input;
     assert.deepEqual(Object.keys(run.properties), ['prompt', 'n'], 'self is nobody’s parameter');
     assert.equal(run.description, 'Says it.');
     const answers = {
         other: [{}, 'a function'], inherited: [{}, 1], predict: [{ prompt: 'x', n: 2 }, [[1], 'xx']],
-        run: [{ prompt: 'x' }, [[1], 'x']], later: [{}, [1]], stream: [{}, [1, 2]], fixed: [{ x: 3 }, 3],
+        run: [{ prompt: 'x' }, [[1], 'x']], later: [{}, [1]], stream: [{}, [1, 2]], fixed: [{ x: 3 }, 3], half: [{ x: 3 }, 1.5],
         kind: [{}, 'Predictor'], cached: [{ x: 4 }, 4],
     };
     for (const [name, [members, value]] of Object.entries(answers))

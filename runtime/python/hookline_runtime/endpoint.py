@@ -70,7 +70,7 @@ class Endpoint:
         self.is_exact = self._hints.is_exact
 
     def _read_hints(self) -> Dict[str, Any]:
-        function = inspect.unwrap(_behind_partial(self.function))
+        function = inspect.unwrap(behind_partial(self.function))
         try:
             return typing.get_type_hints(function, include_extras=True)
         except Exception as error:  # names that exist for a type checker only, syntax of a newer Python
@@ -213,7 +213,7 @@ def endpoints_of(module: types.ModuleType) -> Dict[str, Endpoint]:
     for name, value in vars(module).items():
         if name.startswith("_") or name in RESERVED:
             continue
-        if not _is_function_of(_behind_partial(value), module):
+        if not is_function_of(behind_partial(value), module):
             if isinstance(value, functools.partial):  # nothing tells whether it was made here or imported
                 _log.warning("%s is not an endpoint: the function behind this functools.partial is not defined here; "
                              "a def that calls it is one", name)
@@ -230,13 +230,15 @@ def is_name(name: str) -> bool:
     return NAME.fullmatch(name) is not None
 
 
-def _behind_partial(value: Any) -> Any:
+def behind_partial(value: Any) -> Any:
+    """The function of a functools.partial, or the value itself."""
     while isinstance(value, functools.partial):
         value = value.func
     return value
 
 
-def _is_function_of(value: Any, module: types.ModuleType) -> bool:
+def is_function_of(value: Any, module: types.ModuleType) -> bool:
+    """Whether it is a function that the module defines."""
     # A decorator such as functools.lru_cache makes an object that is not a function but says whose it is.
     is_function = inspect.isfunction(value) or (callable(value) and hasattr(value, "__wrapped__"))
     return is_function and not inspect.isclass(value) and getattr(value, "__module__", None) == module.__name__

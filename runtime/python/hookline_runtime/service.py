@@ -7,7 +7,7 @@ import inspect
 import types
 from typing import Any, Dict, Generic, List, Tuple
 
-from .endpoint import Endpoint, is_name
+from .endpoint import Endpoint, behind_partial, is_function_of, is_name
 from .record import is_named_tuple, is_typed_dict
 
 # By these a package marks its classes as data: pydantic 2 and 1, attrs, msgspec.
@@ -104,10 +104,9 @@ def _own_classes(kind: type, module: types.ModuleType) -> List[type]:
 
 def _is_method(value: Any, module: types.ModuleType) -> bool:
     """Of the module's own: `dumps = staticmethod(json.dumps)` is for its author."""
-    function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-    # A decorator such as functools.lru_cache makes an object that is not a function but says whose it is.
-    is_function = inspect.isfunction(function) or (callable(function) and hasattr(function, "__wrapped__"))
-    return is_function and not inspect.isclass(function) and getattr(function, "__module__", None) == module.__name__
+    if isinstance(value, (staticmethod, classmethod)):
+        value = behind_partial(value.__func__)
+    return is_function_of(value, module)
 
 
 def _hindrance(kind: type, methods: Dict[str, Any], module: types.ModuleType) -> str:
