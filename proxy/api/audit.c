@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/log.h"
+#include "store/claim.h"
 #include "store/lease.h"
 
 #define FIELDS_MAX 16
@@ -102,6 +103,8 @@ void hl_audit_log(const struct hl_audit *audit)
 static bool has_changed(const struct hl_store_msg *m)
 {
     const struct hl_redeliver *r = (const struct hl_redeliver *)m;
+    if (m->msg.type == HL_STORE_CANCEL)
+        return !((const struct hl_run_ref *)m)->was_wished;
     if (m->msg.type != HL_STORE_REDELIVER)
         return true;
     return hl_id_is_nil(&r->delivery_id) ? r->count > 0 : !r->has_more;

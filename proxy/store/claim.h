@@ -100,6 +100,7 @@ struct hl_run_ref {
     /* The asker's, for the worker; in the reply NULL: it is on its way. NULL: the store finds memory
      * for one, or nobody is told. */
     struct hl_cancel_run *order;
+    bool was_wished; /* reply: it was to be cancelled already */
 };
 struct hl_cancel_run {
     struct hl_msg msg;

@@ -71,9 +71,9 @@ struct hl_driver_vt {
     enum hl_err (*release)(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
     /* On OK the body is the driver's. */
     enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
-    /* OK with `*is_running`: only noted; whoever has the run must be told. */
+    /* OK with `*is_running`: only noted, unless ref->was_wished already; whoever has the run must be told. */
     enum hl_err (*cancel)(
-        struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
+        struct hl_driver *d, struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
     /* The lane's oldest pending delivery. As claim. */
     enum hl_err (*lease)(
         struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out);

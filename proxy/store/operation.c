@@ -92,7 +92,11 @@ static void note_release(struct hl_batch *b, const struct hl_batch_op *op)
 
 static enum hl_err cancel(struct hl_batch *b, struct hl_batch_op *op)
 {
-    return b->driver->vt->cancel(b->driver, (struct hl_run_ref *)op->m, b->now_ms, &op->is_running);
+    struct hl_run_ref *ref = (struct hl_run_ref *)op->m;
+    ref->was_wished = false;
+    enum hl_err err = b->driver->vt->cancel(b->driver, ref, b->now_ms, &op->is_running);
+    op->is_void = ref->was_wished;
+    return err;
 }
 
 /* Who has the run is told to cancel it. */

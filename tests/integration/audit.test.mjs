@@ -126,8 +126,11 @@ test('another’s run that is cancelled or run again is told, one’s own is not
     for (const query of [{ async: 'true' }, {}]) {
         const [other, own] = [await begin(theirs.token, query), await begin(admin.token, query)];
         const [rows] = await during(sidecar, async () => {
-            for (const { id } of [other, own])
-                assert.equal((await ask('POST', `${BASE}/runs/${id}/cancel`)).status, 202);
+            for (const { id } of [other, own]) {
+                const tries = query.async ? [1, 2, 3, 4] : [1]; // of those at once only the first changes anything
+                const answers = await Promise.all(tries.map(() => ask('POST', `${BASE}/runs/${id}/cancel`)));
+                assert.ok(answers.some(({ status }) => status === 202), answers[0].text);
+            }
         });
         assert.deepEqual(rows.map((row) => [row.action, row.target, row.who.account_id]),
             [['run_cancelled', { kind: 'run', id: other.id, name: 'a' }, admin.id]], JSON.stringify(query));

@@ -363,6 +363,8 @@ static void read_cancel(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg
 {
     (void)s;
     hl_pg_id(row, &op->other);
+    ((struct hl_run_ref *)op->m)->was_wished =
+        hl_pg_int(row) && !op->is_in_doubt; /* not by itself */
 }
 
 /* Who has the run here is told at once; another replica hears of it from the outbox. */

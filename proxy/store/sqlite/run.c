@@ -198,7 +198,7 @@ static enum hl_err leave_queue(struct hl_database *db, const struct hl_stored_ru
 }
 
 enum hl_err hl_stored_run_cancel(
-    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
+    struct hl_driver *d, struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     struct hl_database *db = hl_database_of(d);
     const struct hl_id *run_id = &ref->run_id;
@@ -213,6 +213,7 @@ enum hl_err hl_stored_run_cancel(
         return HL_ERR_CONFLICT;
     if (run.state == HL_RUN_RUNNING) {
         *is_running = true;
+        ref->was_wished = run.is_cancel_wished;
         hl_running_run_drop(db, run_id); /* its end looks at the row, which knows of the wish */
         struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_WISH_CANCEL);
         hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);

@@ -25,6 +25,6 @@ enum hl_err hl_stored_run_accept(struct hl_driver *d, struct hl_accept *a, struc
 enum hl_err hl_stored_run_record(struct hl_driver *d, struct hl_accept *a);
 enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f);
 enum hl_err hl_stored_run_cancel(
-    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
+    struct hl_driver *d, struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
 
 #endif

@@ -171,6 +171,21 @@ STORE_TEST(a_cancel_and_a_rerun_have_rows_and_what_is_refused_of_them_has_none)
     cr_assert_eq(count(f, "p"), 2);
 }
 
+STORE_TEST(a_running_run_is_cancelled_once)
+{
+    struct hl_id id;
+    cr_assert_eq(accept_run(f, (struct run_spec){.project = "p"}, &id), HL_OK);
+    give_credit(f, &f->worker, 1, false);
+    struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
+    struct hl_run_ref ref = {.m.msg.type = HL_STORE_CANCEL, .run_id = id};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(ask_with(f, &ref.m, row(f, HL_AUDIT_RUN_CANCELLED, "p", "{}")), HL_OK);
+        cr_assert_eq(ref.was_wished, i > 0);
+    }
+    cr_assert_eq(count(f, "p"), 1);
+    hl_claimed_free(c);
+}
+
 STORE_TEST(deliveries_that_are_sent_again_have_a_row_each_or_one_that_counts_them)
 {
     struct hl_leased *lease = lease_one(f, "http://a.example/");

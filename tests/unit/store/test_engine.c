@@ -79,7 +79,7 @@ static enum hl_err on_finish(struct hl_driver *d, struct hl_finish *f)
 }
 
 static enum hl_err on_cancel(
-    struct hl_driver *d, const struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
+    struct hl_driver *d, struct hl_run_ref *ref, int64_t now_ms, bool *is_running)
 {
     (void)d;
     (void)ref;

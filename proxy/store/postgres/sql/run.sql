@@ -320,14 +320,15 @@ LEFT JOIN back b ON b.run_id = i.run_id
 LEFT JOIN gone g ON g.run_id = i.run_id;
 
 -- name: RUN_CANCEL
--- The third column: who has the run, if it is running.
+-- The third column: who has the run, if it is running; the fourth: whether it was to be cancelled already.
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[], :ended_ms::bigint[], :delivery_id::uuid[],
         :audit_id::uuid[], :audit_project::text[], :audit_action::bigint[], :audit_told::bytea[])
     WITH ORDINALITY AS t(run_id, project, app, finished_ms, delivery_id, audit_id, audit_project, action, told, ord)),
 found AS (
-    SELECT i.*, r.state AS was FROM input i
+    SELECT i.*, r.state AS was, coalesce(t.is_cancel_wished, false) AS was_wished FROM input i
     JOIN :schema.run r ON r.run_id = i.run_id
+    LEFT JOIN :schema.ticket t ON t.run_id = i.run_id
     WHERE (i.project = '' OR i.project = r.project) AND (i.app = '' OR i.app = r.app)),
 gone AS (
     DELETE FROM :schema.ticket t USING found f WHERE t.run_id = f.run_id AND t.node_id IS NULL
@@ -348,7 +349,8 @@ audited AS (
     INSERT INTO :schema.audit (audit_id, project, action, count, told)
     SELECT i.audit_id, i.audit_project, i.action, -1, i.told FROM input i
     WHERE i.audit_id IS NOT NULL
-        AND (EXISTS (SELECT FROM gone g WHERE g.run_id = i.run_id) OR EXISTS (SELECT FROM wished w WHERE w.run_id = i.run_id))
+        AND (EXISTS (SELECT FROM gone g WHERE g.run_id = i.run_id)
+            OR EXISTS (SELECT FROM wished w JOIN found f ON f.run_id = w.run_id AND NOT f.was_wished WHERE w.run_id = i.run_id))
     ON CONFLICT (audit_id) DO NOTHING)
 SELECT i.ord,
     CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN {pg_code.done}
@@ -356,7 +358,7 @@ SELECT i.ord,
         WHEN f.was = {run_state.cancelled} THEN {pg_code.before}
         WHEN f.was >= {run_state.success} THEN {pg_code.conflict}
         ELSE {pg_code.again} END,
-    w.node_id
+    w.node_id, CASE WHEN w.run_id IS NOT NULL AND f.was_wished THEN 1 ELSE 0 END
 FROM input i
 LEFT JOIN found f ON f.run_id = i.run_id
 LEFT JOIN gone g ON g.run_id = i.run_id
