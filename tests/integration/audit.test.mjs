@@ -257,9 +257,11 @@ test('a viewer sees what an admin sees, but no secret and no webhook’s URL', a
         const at = path.replace('{project_id}', 'p').replace('{app_name}', 'a').replace('{run_id}', id).replace('{delivery_id}', delivery);
         const whole = await rest(sidecar, { token: admin.token })('GET', at);
         const seen = await rest(sidecar, { token: viewer.token })('GET', at);
-        assert.equal(whole.status, 200, `${at}: ${whole.text}`);
-        assert.equal(seen.status, 200, `${at}: ${seen.text}`);
+        const status = at.endsWith('/functions') ? 404 : 200; // this app is no function host
+        assert.equal(whole.status, status, `${at}: ${whole.text}`);
+        assert.equal(seen.status, status, `${at}: ${seen.text}`);
         assert.doesNotMatch(seen.text, /url-secret|webhook-secret/, at);
+        if (status === 404) continue;
         if (!/json/.test(seen.headers['content-type']) || /\/(logs|result|request)$/.test(at)) continue;
         masked.push(...differences(whole.json(), seen.json()).map((member) => `${path.split('/').pop()} ${member}`));
     }
