@@ -71,7 +71,7 @@ struct hl_driver_vt {
     enum hl_err (*release)(struct hl_driver *d, struct hl_release *r, int64_t now_ms);
     /* On OK the body is the driver's. */
     enum hl_err (*finish)(struct hl_driver *d, struct hl_finish *f);
-    /* OK with `*is_running`: only noted, unless ref->was_wished already; whoever has the run must be told. */
+    /* OK with `*is_running`: only noted (ref->was_wished: once more); whoever has the run must be told. */
     enum hl_err (*cancel)(
         struct hl_driver *d, struct hl_run_ref *ref, int64_t now_ms, bool *is_running);
     /* The lane's oldest pending delivery. As claim. */

@@ -350,7 +350,8 @@ audited AS (
     SELECT i.audit_id, i.audit_project, i.action, -1, i.told FROM input i
     WHERE i.audit_id IS NOT NULL
         AND (EXISTS (SELECT FROM gone g WHERE g.run_id = i.run_id)
-            OR EXISTS (SELECT FROM wished w JOIN found f ON f.run_id = w.run_id AND NOT f.was_wished WHERE w.run_id = i.run_id))
+            OR EXISTS (SELECT FROM wished w JOIN found f ON f.run_id = w.run_id
+                WHERE w.run_id = i.run_id AND NOT f.was_wished))
     ON CONFLICT (audit_id) DO NOTHING)
 SELECT i.ord,
     CASE WHEN g.run_id IS NOT NULL OR w.run_id IS NOT NULL THEN {pg_code.done}
