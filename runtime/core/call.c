@@ -82,7 +82,6 @@ struct hl_call *hl_call_new(struct hl_desk *desk, size_t callee, const struct hl
     call->entry.is_async = desk->directory.callees[callee].is_async;
     hl_buf_init(&call->body, desk->settings.max_body);
     hl_buf_init(&call->values, desk->settings.max_body);
-    call->upload = HL_UPLOAD_NONE;
     call->desk = desk;
     call->callee = callee;
     call->minor = head->minor;
@@ -100,7 +99,7 @@ void hl_call_free(struct hl_call *call)
     pthread_cond_destroy(&call->changed);
     pthread_mutex_destroy(&call->lock);
     hl_buf_fini(&call->body);
-    hl_upload_close(call);
+    hl_upload_free(call->upload);
     hl_buf_fini(&call->values);
     free(call->last);
     free(call->progress);
@@ -156,7 +155,7 @@ struct hl_str hl_call_body(const struct hl_call *call)
 
 int hl_call_upload(const struct hl_call *call)
 {
-    return call->upload;
+    return call->upload ? call->upload->fd : HL_UPLOAD_NONE;
 }
 
 const struct hl_id *hl_call_run_id(const struct hl_call *call)

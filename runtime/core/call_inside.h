@@ -18,6 +18,7 @@
 struct hl_desk;
 struct hl_head;
 struct hl_target;
+struct hl_upload;
 
 enum hl_call_stage {
     HL_CALL_SILENT,   /* nothing was answered */
@@ -43,8 +44,7 @@ struct hl_call {
     size_t callee;
     struct hl_str method, path, query;
     struct hl_buf body;
-    int upload;        /* the body of a form, in place of `body`; HL_UPLOAD_NONE */
-    uint64_t upload_n; /* bytes in there */
+    struct hl_upload *upload; /* the body of a form, in place of `body`; NULL */
     struct hl_id run_id;
     uint32_t attempt;
     int64_t deadline_ms;

@@ -8,6 +8,7 @@
 #include "core/connection.h"
 #include "core/desk.h"
 #include "core/fork.h"
+#include "core/upload.h"
 
 void hl_connection_drop_call(struct hl_home *home, struct hl_call *call)
 {
@@ -15,6 +16,12 @@ void hl_connection_drop_call(struct hl_home *home, struct hl_call *call)
     home->calls--;
     hl_call_free(call);
     home->on_gone(home);
+}
+
+/* It is not in the queue yet. */
+static bool is_arriving(const struct hl_connection *c, const struct hl_call *call)
+{
+    return c->state == HL_CONNECTION_BODY || (call->upload && call->upload->is_writing);
 }
 
 /* A call that waits in the queue is never run; a thread that has it is told. */
@@ -25,7 +32,7 @@ static void leave_call(struct hl_connection *c)
     if (!call)
         return;
     hl_call_leave(call);
-    if (c->state == HL_CONNECTION_BODY || hl_queue_remove(&c->home->desk->queue, &call->entry))
+    if (is_arriving(c, call) || hl_queue_remove(&c->home->desk->queue, &call->entry))
         hl_connection_drop_call(c->home, call);
 }
 

@@ -1,7 +1,8 @@
 /* connection.c - one caller's connection: its life, and what it waits for.
  * Owns: the socket, the one deadline that counts. Thread: the loop's.
  * Promise: requests are answered in order, and of the next one nothing is looked at before; every
- * wait but that for the function has a deadline; a caller's FIN counts as gone, as in the proxy.
+ * wait but those for the function and the disk has a deadline; a caller's FIN counts as gone, as in
+ * the proxy.
  * Not here: reading a request (intake.c), writing an answer (output.c) and what comes before it
  * (progress.c), its end (close.c). */
 #include "core/connection.h"
@@ -13,6 +14,7 @@
 #include "core/intake.h"
 #include "core/output.h"
 #include "core/progress.h"
+#include "core/upload.h"
 #include "net/listener.h"
 
 #define MAX_AHEAD        (64 * 1024) /* bytes read while a call is answered */
@@ -24,6 +26,7 @@ static void go_on(struct hl_connection *c);
 static void on_timer(struct hl_timer *timer);
 static void on_pace(struct hl_timer *timer);
 static void on_event(struct hl_stream *stream, const struct hl_stream_event *event);
+static void on_stored(struct hl_upload *upload);
 
 static int init_stream(struct hl_connection *c)
 {
@@ -47,6 +50,7 @@ void hl_connection_accept(struct hl_home *home, struct hl_listener *listener)
     hl_timer_init(&c->timer, on_timer);
     hl_timer_init(&c->pace, on_pace);
     hl_message_reader_init(&c->messages, &hl_intake_rules);
+    c->on_stored = on_stored;
     hl_list_init(&c->out);
     hl_fork_hold();
     hl_list_push_back(&home->connections, &c->node);
@@ -138,6 +142,13 @@ static void on_pace(struct hl_timer *timer)
     go_on(c);
 }
 
+static void on_stored(struct hl_upload *upload)
+{
+    struct hl_connection *c = upload->owner;
+    hl_intake_go_on(c);
+    go_on(c);
+}
+
 /* ---- waiting ---- */
 
 /* The socket is not blocked: the deadline of the state, and whether to read. */
@@ -191,6 +202,11 @@ static void go_on(struct hl_connection *c)
         return;
     }
     hl_stall_end(&c->stall);
+    if (hl_intake_is_storing(c)) {
+        hl_stream_pause(&c->stream);
+        hl_timer_disarm(&c->timer);
+        return;
+    }
     if (is_over(c))
         hl_connection_close(c, false);
     else

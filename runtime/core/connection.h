@@ -13,6 +13,7 @@
 struct hl_call;
 struct hl_listener;
 struct hl_progress;
+struct hl_upload;
 
 #define HL_KEEPALIVE_TIMEOUT_MS 75000
 /* Tells a proxy before us how long it may keep a connection for its next POST. */
@@ -26,6 +27,7 @@ struct hl_home {
     struct hl_reader *reader;
     bool is_unix;
     struct hl_list connections; /* all that are not freed */
+    struct hl_list uploads;     /* that no thread of the host has */
     size_t count, max;          /* of them */
     size_t calls;               /* that are not freed */
     struct hl_slot_table names; /* of connections, for what comes through the mailbox */
@@ -38,7 +40,7 @@ struct hl_home {
 enum hl_connection_state {
     HL_CONNECTION_HEAD, /* between requests, or part of a head is in `in` */
     HL_CONNECTION_BODY, /* the head was read; the body is, for `call` or for nobody */
-    HL_CONNECTION_CALL, /* the request is whole; a call answers it */
+    HL_CONNECTION_CALL, /* the request is whole; a call answers it, once its form is stored */
     /* The last answer is written; reads and drops until the peer closes, so that no RST destroys it
      * (RFC 9112 9.6). */
     HL_CONNECTION_LINGER,
@@ -65,6 +67,7 @@ struct hl_connection {
     struct hl_id run_id;
     struct hl_triage own; /* the server's own answer, due when the body has been dropped */
     struct hl_call *call; /* until it is released, or the caller has gone */
+    void (*on_stored)(struct hl_upload *upload); /* a piece of a form */
 
     /* the present answer, when a call gives it */
     struct hl_list out;       /* of struct hl_piece */

@@ -1,8 +1,8 @@
 /* intake.c - a request from its first byte to the queue.
  * Thread: the loop's.
  * Promise: heads pass the proxy's own strict reader; a body is kept only for a call, within the
- * bounds of one and of all; a refused body is read to its end if it is short, so that the connection
- * can be used again.
+ * bounds of one and of all, and of a form as much as one read holds, until the disk has taken it; a
+ * refused body is read to its end if it is short, so that the connection can be used again.
  * Not here: what is decided about a request (triage.c), deadlines (connection.c). */
 #include "core/intake.h"
 
@@ -106,21 +106,25 @@ static void judge_size(struct hl_connection *c, struct hl_triage *own)
         hl_refuse(&own->refusal, HL_REFUSAL_FUNCTION_QUEUE_FULL);
 }
 
+/* For the body that comes. */
+static bool make_room(struct hl_connection *c, struct hl_call *call)
+{
+    struct hl_home *home = c->home;
+    uint64_t most = home->desk->settings.max_upload;
+    if (!c->own.is_form)
+        return c->messages.left > HL_READ_SIZE || !hl_buf_reserve(&call->body, c->messages.left);
+    call->upload = hl_upload_new(home->loop, &home->uploads, most, c->on_stored, c);
+    return call->upload != NULL;
+}
+
 static void begin_call(struct hl_connection *c, const struct hl_head *head, struct hl_str bytes)
 {
     struct hl_home *home = c->home;
     struct hl_call *call =
         hl_call_new(home->desk, c->own.callee, head, &c->own.target, bytes.p, bytes.n);
-    bool has_room = call && (c->own.is_form || c->messages.left > HL_READ_SIZE ||
-                                !hl_buf_reserve(&call->body, c->messages.left));
-    if (!has_room) {
+    if (!call || !make_room(c, call)) {
         hl_call_free(call);
         refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_MEMORY));
-        return;
-    }
-    if (c->own.is_form && hl_upload_open(call) != HL_OK) {
-        hl_call_free(call);
-        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_UPLOAD));
         return;
     }
     call->run_id = c->run_id;
@@ -184,10 +188,10 @@ static size_t take_head(struct hl_connection *c, const char *p, size_t n)
 /* False: it was refused. */
 static bool keep_form(struct hl_connection *c, struct hl_str bytes)
 {
-    enum hl_err err = hl_upload_append(c->call, bytes);
+    enum hl_err err = hl_upload_append(c->call->upload, bytes);
     if (err)
         refuse(c, hl_refusal_make(err == HL_ERR_TOO_LARGE ? HL_REFUSAL_FUNCTION_BODY_TOO_LARGE
-                                                          : HL_REFUSAL_FUNCTION_UPLOAD));
+                                                          : HL_REFUSAL_FUNCTION_MEMORY));
     return !err;
 }
 
@@ -224,7 +228,8 @@ static void finish(struct hl_connection *c)
     if (call->body.p)
         call->body.p[call->body.n] = '\0'; /* a buffer has room for it */
     c->state = HL_CONNECTION_CALL;
-    hl_queue_add(&c->home->desk->queue, &call->entry);
+    if (!call->upload || !hl_upload_write(call->upload))
+        hl_queue_add(&c->home->desk->queue, &call->entry);
 }
 
 static size_t take_body(struct hl_connection *c, const char *p, size_t n)
@@ -248,15 +253,37 @@ static size_t take_body(struct hl_connection *c, const char *p, size_t n)
     return n - bytes.n;
 }
 
+/* ---- forms ---- */
+
+/* Whose body is not whole. */
+static struct hl_upload *upload_of(const struct hl_connection *c)
+{
+    return c->state == HL_CONNECTION_BODY && c->call ? c->call->upload : NULL;
+}
+
+bool hl_intake_is_storing(const struct hl_connection *c)
+{
+    const struct hl_upload *upload = upload_of(c);
+    return upload && upload->is_writing;
+}
+
+void hl_intake_go_on(struct hl_connection *c)
+{
+    if (c->call->upload->err)
+        refuse(c, hl_refusal_make(HL_REFUSAL_FUNCTION_UPLOAD));
+    else if (c->state == HL_CONNECTION_CALL)
+        hl_queue_add(&c->home->desk->queue, &c->call->entry);
+}
+
 /* ---- both ---- */
 
-size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n)
+static size_t feed(struct hl_connection *c, const char *p, size_t n)
 {
     size_t used = 0;
     for (;;) {
         enum hl_connection_state before = c->state;
         size_t step = 0;
-        if (hl_stream_is_blocked(&c->stream))
+        if (hl_stream_is_blocked(&c->stream) || hl_intake_is_storing(c))
             return used;
         if (before == HL_CONNECTION_HEAD)
             step = take_head(c, p + used, n - used);
@@ -266,4 +293,13 @@ size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n)
         if (c->state == before && (step == 0 || used == n))
             return used;
     }
+}
+
+size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n)
+{
+    size_t used = feed(c, p, n);
+    struct hl_upload *upload = upload_of(c);
+    if (upload && !upload->is_writing)
+        hl_upload_write(upload);
+    return used;
 }

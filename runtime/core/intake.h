@@ -10,6 +10,10 @@ struct hl_connection;
 extern const struct hl_message_rules hl_intake_rules;
 /* Uses up to n bytes; returns how many. May answer, close, put a call in the queue. */
 size_t hl_intake_feed(struct hl_connection *c, const char *p, size_t n);
+/* A piece of a form is on its way to the disk: no more of the body is used meanwhile. */
+bool hl_intake_is_storing(const struct hl_connection *c);
+/* It is there, or it could not be written. */
+void hl_intake_go_on(struct hl_connection *c);
 /* Answers with a problem, and closes after it. */
 void hl_intake_refuse(struct hl_connection *c, enum hl_refusal_cause cause);
 

@@ -21,6 +21,7 @@
 #include "core/fork.h"
 #include "core/host_log.h"
 #include "core/progress.h"
+#include "core/upload.h"
 #include "loop/thread.h"
 #include "net/listener.h"
 
@@ -224,6 +225,7 @@ static void init_home(struct hl_server *server)
     home->max_held = held > LEAST_MAX_HELD ? held : LEAST_MAX_HELD;
     home->on_gone = on_gone;
     hl_list_init(&home->connections);
+    hl_list_init(&home->uploads);
     hl_slot_table_init(&home->names);
     hl_id_source_init(&home->ids);
 }
@@ -286,6 +288,7 @@ static void let_go(void *self)
     }
     HL_LIST_EACH (node, &server->home.connections)
         close_handle(&HL_CONTAINER_OF(node, struct hl_connection, node)->stream.handle);
+    hl_upload_close_all(&server->home.uploads);
     close_fd(server->desk.queue.bell);
     close_fd(server->loop.async_io_watcher.fd);
     close_fd(server->loop.async_wfd);

@@ -8,6 +8,7 @@
 #include "core/call_inside.h"
 #include "core/desk.h"
 #include "core/server.h"
+#include "core/upload.h"
 #include "http/json_check.h"
 #include "http/refusal.h"
 
@@ -64,6 +65,8 @@ static struct hl_call *take(
     while ((entry = next(&desk->queue)) != NULL) {
         struct hl_call *call = HL_CONTAINER_OF(entry, struct hl_call, entry);
         call->taken_us = hl_clock_mono_us();
+        if (call->upload)
+            hl_upload_hand_over(call->upload);
         if (is_body_good(call))
             return call;
         hl_call_release(call);

@@ -89,6 +89,7 @@ static void make_world(struct world *w)
     w->home.max_held = 1 << 20;
     w->home.on_gone = on_gone;
     hl_list_init(&w->home.connections);
+    hl_list_init(&w->home.uploads);
     hl_slot_table_init(&w->home.names);
     hl_id_source_init(&w->home.ids);
     if (hl_directory_init(&w->desk.directory, callees, HL_ARRAY_LEN(callees), why) ||

@@ -141,11 +141,19 @@ static void run_count(struct hl_call *call)
     answer_run(call, nth);
 }
 
+static void run_form(struct hl_call *call)
+{
+    static char bytes[1024 * 1024];
+    ssize_t n = pread(hl_call_upload(call), bytes, sizeof(bytes), 0);
+    cr_assert(n >= 0);
+    hl_call_answer_bytes(call, 200, HL_STR("text/plain"), (struct hl_str){bytes, (size_t)n});
+}
+
 static const struct hl_callee callees[] = {{.name = "echo"}, {.name = "hold"}, {.name = "yield"},
     {.name = "raw", .is_raw = true}, {.name = "pour"}, {.name = "fail"}, {.name = "await"},
-    {.name = "tell"}, {.name = "count"}};
-static void (*const functions[])(struct hl_call *call) = {
-    run_echo, run_hold, run_yield, run_raw, run_pour, run_fail, run_await, run_tell, run_count};
+    {.name = "tell"}, {.name = "count"}, {.name = "form", .takes_forms = true}};
+static void (*const functions[])(struct hl_call *call) = {run_echo, run_hold, run_yield, run_raw,
+    run_pour, run_fail, run_await, run_tell, run_count, run_form};
 
 static void *work(void *arg)
 {

@@ -9,6 +9,7 @@
  *   POST /await   waits until the caller has gone
  *   POST /tell    tells each member "values" of the body as its progress, holds as /hold does and
  *                 answers {"run":n}; a stream is told "late" between two events
+ *   POST /form    answers what is in the file of a form, as text/plain
  *   POST /count   tells 1, 2, 3 … for as long as /hold holds and its caller is there; answers as /tell */
 #ifndef HL_TESTS_HOUSE_H
 #define HL_TESTS_HOUSE_H
