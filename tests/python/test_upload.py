@@ -2,8 +2,11 @@
 import asyncio
 import io
 import os
+import random
+import re
 import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -51,6 +54,14 @@ def part(words: str, content: bytes, more: str = "") -> bytes:
     return f"--b\r\nContent-Disposition: form-data; {words}\r\n{more}\r\n".encode() + content + b"\r\n"
 
 
+def files_of(body: bytes):
+    read = form(body)
+    contents = [file.read() for file in read.files]
+    assert [len(content) for content in contents] == [file.size for file in read.files]
+    read.close()
+    return contents
+
+
 class Forms(unittest.TestCase):
     def test_fields_are_texts_and_files_ranges(self):
         big = os.urandom(1 << 20).replace(b"\r\n--b", b"")
@@ -86,6 +97,35 @@ class Forms(unittest.TestCase):
             with tempfile.TemporaryFile() as file:
                 Form(file.fileno(), "multipart/form-data")
         self.assertEqual(form(b"--b--").parts, {})
+
+    def test_what_stands_before_the_first_boundary_counts_for_nothing(self):
+        for before in (b"", b"\r\n", b"any\r\n", b"--bc\r\n", b"--bc--\r\n--b c\r\n"):
+            self.assertEqual(form(before + part('name="a"', b"x") + b"--b--").parts, {"a": ["x"]}, before)
+
+    def test_whatever_was_done_to_a_form_it_is_read_by_its_boundaries_or_refused(self):
+        chance = random.Random(1)
+        boundary = re.compile(rb"\r\n--b(--|[ \t]*\r\n)")
+        words = [b"\r\n", b"\r\n\r\n", b"--b", b"\r\n--b", b"--b\r\n", b"--b--", b"--", b" ", b'"', b"\\", b";", b"=",
+                 b'; filename="', b"name=", b"%22", b"\0", b"\xff", b"\n"]
+        end = time.monotonic() + 1
+        for _ in range(5000):
+            if time.monotonic() > end:
+                break
+            contents = [b"".join(chance.choices(words, k=chance.randrange(6))) for _ in range(chance.randrange(5))]
+            body = b"".join(part(f'name="{i}"; filename="f"', content) for i, content in enumerate(contents)) + b"--b--\r\n"
+            if not any(boundary.search(b"\r\n" + content + b"\r\n") for content in contents):
+                self.assertEqual(files_of(body), contents)
+            for _ in range(chance.randrange(1, 4)):
+                at = chance.randrange(len(body) + 1)
+                to = at + chance.choice([0, 0, 1, 2, 5, 30])
+                body = body[:at] + chance.choice([b"", chance.choice(words), body[at:to] * 2]) + body[to:]
+            try:
+                files = files_of(body)
+            except BadForm:
+                continue
+            for content in files:
+                self.assertIn(b"\r\n" + content + b"\r\n--b" if content else b"\r\n--b", body)
+                self.assertIsNone(boundary.search(b"\r\n" + content + b"\r\n"), body)
 
     def test_parts_become_what_the_hints_say(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -132,7 +132,9 @@ class Form:
             raise BadForm("it is empty")
         mark = b"--" + (found[1] or found[2]).encode("latin-1", "replace")
         with mmap.mmap(self.descriptor, size, prot=mmap.PROT_READ) as body:
-            at = _after(body, mark, 0 if body[: len(mark)] == mark else _find(body, b"\r\n" + mark, 0) + 2)
+            at = _after(body, mark, 0) if body[: len(mark)] == mark else -1
+            if at < 0:
+                at = _end_of(body, mark, 2)[1]  # what stands before the first part ends as a part does
             count = 0
             while at:
                 count += 1
