@@ -18,7 +18,7 @@ Test(refusal, says_what_is_wrong_with_a_request)
         const char *request, *status, *says;
     } cases[] = {
         {"GET /nope HTTP/1.1\r\nHost: x\r\n" CLOSE "\r\n", " 404 ",
-            "available are: echo, hold, yield, raw, pour, fail, await, tell, count.\""},
+            "available are: echo, hold, yield, raw, pour, fail, await, tell, count, form.\""},
         {POST("/echo/") CLOSE LENGTH(0) "\r\n", " 404 ", "no function of that name"},
         {POST("//echo") CLOSE LENGTH(0) "\r\n", " 404 ", "no function of that name"},
         {POST("/ec%68o") CLOSE LENGTH(0) "\r\n", " 404 ", "no function of that name"},
