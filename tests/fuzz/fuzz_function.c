@@ -1,9 +1,11 @@
 /* fuzz_function.c - what a caller sends to a function host, to what comes back.
- * Input: a byte that cuts the rest into pieces, then the caller's bytes on one connection.
+ * Input: a byte that cuts the rest into pieces, and whose highest bit lets the caller leave with its last piece, not
+ * with the last answer; then the caller's bytes on one connection.
  * Claims: all that comes back is strict HTTP; each request that the independent reader finds has one
  * answer, in order; a function got the body that this reader sees; after what is no request there is
  * an error at most, and then nothing; when the caller has closed nothing is left.
- * The core is driven as core/server.c does it, but in this thread, where calls are taken by turns. */
+ * The core is driven as core/server.c does it, but in this thread, where calls are taken by turns, and
+ * where what libuv's pool is to do is done between two turns: every run of an input is the same. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 #include "core/connection.h"
 #include "core/desk.h"
 #include "core/server.h"
+#include "core/upload.h"
 #include "fuzz.h"
 #include "net/listener.h"
 #include "strict_grammar.h"
@@ -24,9 +27,12 @@
 #define OUT_MAX   (1 << 20)
 #define QUIET     3 /* turns without news after which nothing more will come */
 #define MOST_LEFT 100000
+#define MOST_BODY 1024
+#define MOST_WORK 16
 
 static const struct hl_callee callees[] = {{.name = "raw", .is_raw = true, .is_async = true},
-    {.name = "run", .is_async = true}, {.name = "yield", .is_async = true}};
+    {.name = "run", .is_async = true}, {.name = "yield", .is_async = true},
+    {.name = "form", .is_async = true, .takes_forms = true}};
 
 static struct world {
     struct hl_desk desk;
@@ -35,11 +41,46 @@ static struct world {
     struct hl_wheel wheel;
     struct hl_reader reader;
     struct hl_listener listener;
+    int first; /* descriptor that was free before the caller came */
     int caller;
     bool is_closed; /* the host ended the connection */
     size_t n;
     char out[OUT_MAX];
 } world;
+
+/* ---- the pool, in place of libuv's ---- */
+
+static struct {
+    uv_work_t *work[MOST_WORK];
+    uv_after_work_cb done[MOST_WORK];
+    size_t n;
+} pool;
+
+int uv_queue_work(uv_loop_t *loop, uv_work_t *work, uv_work_cb run, uv_after_work_cb done)
+{
+    work->loop = loop;
+    work->work_cb = run;
+    FUZZ_CHECK(pool.n < MOST_WORK, "one caller has much in the pool");
+    pool.work[pool.n] = work;
+    pool.done[pool.n++] = done;
+    return 0;
+}
+
+/* True: there was something to do. */
+static bool work_off(void)
+{
+    size_t n = pool.n;
+    for (size_t i = 0; i < n; i++) {
+        uv_work_t *work = pool.work[0];
+        uv_after_work_cb done = pool.done[0];
+        pool.n--;
+        memmove(pool.work, pool.work + 1, pool.n * sizeof(pool.work[0]));
+        memmove(pool.done, pool.done + 1, pool.n * sizeof(pool.done[0]));
+        work->work_cb(work);
+        done(work, 0);
+    }
+    return n > 0;
+}
 
 /* ---- the host ---- */
 
@@ -77,7 +118,8 @@ static void make_world(struct world *w)
         .owner = w,
         .may_accept = may_accept,
         .on_connection = on_connection};
-    w->desk.settings = (struct hl_settings){.max_body = 1024, .concurrency = 8};
+    w->desk.settings =
+        (struct hl_settings){.max_body = MOST_BODY, .max_upload = MOST_BODY, .concurrency = 8};
     hl_log_setup(HL_LOG_ERROR, HL_LOG_JSON);
     snprintf(w->desk.settings.socket, sizeof(w->desk.settings.socket), "/tmp/fuzz-function-%d.sock",
         (int)getpid());
@@ -105,6 +147,14 @@ static void remove_socket(void)
     unlink(world.desk.settings.socket);
 }
 
+static void answer_form(struct hl_call *call)
+{
+    char bytes[MOST_BODY + 1];
+    ssize_t n = pread(hl_call_upload(call), bytes, sizeof(bytes), 0);
+    FUZZ_CHECK(n >= 0 && n <= MOST_BODY, "no file, or too long a one");
+    hl_call_answer_bytes(call, 200, HL_STR("text/plain"), (struct hl_str){bytes, (size_t)n});
+}
+
 /* Answers what waits. True: there was something. */
 static bool serve(struct world *w)
 {
@@ -118,9 +168,11 @@ static bool serve(struct world *w)
             hl_call_field_at(call, i, &name, &value);
             FUZZ_CHECK(value.p[value.n] == '\0', "a field's value ends with a NUL");
         }
-        if (hl_call_callee(call) == 0)
+        if (hl_call_upload(call) != HL_UPLOAD_NONE)
+            answer_form(call);
+        else if (hl_call_callee(call) == 0)
             hl_call_answer_bytes(call, 200, HL_STR("text/plain"), body);
-        else if (hl_call_callee(call) == 1)
+        else if (hl_call_callee(call) != 2)
             hl_call_answer_json(call, 200, body.n ? body : HL_STR("{}"));
         else if (hl_call_emit_json(call, body.n ? body : HL_STR("{}")) == HL_OK)
             hl_call_end(call);
@@ -132,10 +184,18 @@ static bool serve(struct world *w)
 
 /* ---- the caller ---- */
 
+static int next_descriptor(const struct world *w)
+{
+    int fd = dup(uv_backend_fd(&w->loop));
+    close(fd);
+    return fd;
+}
+
 static void open_caller(struct world *w)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, w->desk.settings.socket, strlen(w->desk.settings.socket));
+    w->first = next_descriptor(w);
     w->caller = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     w->n = 0;
     w->is_closed = false;
@@ -157,9 +217,10 @@ static bool read_out(struct world *w)
 /* One turn of both. True: something happened. */
 static bool turn(struct world *w)
 {
+    bool has_worked = work_off();
     uv_run(&w->loop, UV_RUN_NOWAIT);
     bool has_served = serve(w);
-    return read_out(w) || has_served;
+    return read_out(w) || has_served || has_worked;
 }
 
 static void settle(struct world *w)
@@ -179,18 +240,20 @@ static void send_pieces(struct world *w, const char *p, size_t n, struct fuzz_cu
         }
         turn(w);
     }
-    settle(w);
 }
 
 static void close_caller(struct world *w)
 {
     close(w->caller);
-    for (int left = MOST_LEFT; w->home.count + w->home.calls > 0; left--) {
+    for (int left = MOST_LEFT; w->home.count + w->home.calls + pool.n > 0; left--) {
         FUZZ_CHECK(left > 0, "something stays when the caller has gone");
         uv_run(&w->loop, UV_RUN_NOWAIT);
+        work_off();
         serve(w);
     }
     FUZZ_CHECK(w->home.held == 0, "bytes are counted that nobody holds");
+    FUZZ_CHECK(hl_list_is_empty(&w->home.uploads), "a form stays");
+    FUZZ_CHECK(next_descriptor(w) == w->first, "a descriptor stays");
 }
 
 /* ---- the judgement ---- */
@@ -219,6 +282,8 @@ static void check_value(void)
     struct hl_str path = request.target, body = request.body;
     if (strict_same(path, HL_STR("/raw")) && !strict_same(request.method, HL_STR("HEAD")))
         FUZZ_CHECK(strict_same(answer.body, body), "the function got another body");
+    if (strict_same(path, HL_STR("/form")) && body.n > 0)
+        FUZZ_CHECK(strict_same(answer.body, body), "the function got another form");
     if (strict_same(path, HL_STR("/run")))
         FUZZ_CHECK(strict_same(answer.body, body.n ? body : HL_STR("{}")), "another value");
 }
@@ -258,7 +323,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct world *w = &world;
     struct fuzz_input input = fuzz_input(data, size);
-    struct fuzz_cuts cuts = fuzz_cuts(fuzz_take_byte(&input));
+    uint8_t seed = fuzz_take_byte(&input);
+    bool stays = seed < 0x80;
     if (!w->home.desk) {
         make_world(w);
         atexit(remove_socket);
@@ -267,12 +333,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_forget();
     fuzz_note("in", in);
     open_caller(w);
-    send_pieces(w, input.p, input.n, cuts);
+    send_pieces(w, input.p, input.n, fuzz_cuts(seed));
+    if (stays)
+        settle(w);
     struct hl_str out = {w->out, w->n};
     fuzz_note("out", out);
-    while (in.n > 0 && check_exchange(&in, &out, w->is_closed))
+    while (stays && in.n > 0 && check_exchange(&in, &out, w->is_closed))
         continue;
-    FUZZ_CHECK(out.n == 0, "an answer to nothing");
+    FUZZ_CHECK(out.n == 0 || !stays, "an answer to nothing");
     close_caller(w);
     return 0;
 }
