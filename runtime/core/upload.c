@@ -1,6 +1,7 @@
 /* upload.c - see upload.h.
  * Owns: the file, whether libuv's pool was made.
- * Promise: one piece is in the pool's hands, and nothing else is held; what a process that died leaves behind is nothing.
+ * Promise: one piece is in the pool's hands, and nothing else is held; what a process that died leaves
+ * behind is nothing.
  * Not here: when a caller is read (intake.c), what is in the form (hookline_runtime/upload.py). */
 #include "core/upload.h"
 

@@ -44,7 +44,8 @@ struct hl_upload *hl_upload_new(uv_loop_t *loop, struct hl_list *uploads, uint64
 /* Nothing of it is left a moment later, and on_written does not come any more. NULL-safe. */
 void hl_upload_free(struct hl_upload *upload);
 
-/* Copies bytes into the piece; not while it is being written. HL_ERR_TOO_LARGE: it is longer than `max`. HL_ERR_NOMEM. */
+/* Copies bytes into the piece; not while it is being written. HL_ERR_TOO_LARGE: the form is longer than `max`.
+ * HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_upload_append(struct hl_upload *upload, struct hl_str bytes);
 /* Begins to write the piece, into a file that is made if there is none. False: there is nothing to do. */
 bool hl_upload_write(struct hl_upload *upload);
