@@ -7,6 +7,7 @@
  * The core is driven as core/server.c does it, but in this thread, where calls are taken by turns, and
  * where what libuv's pool is to do is done between two turns: every run of an input is the same. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -120,6 +121,7 @@ static void make_world(struct world *w)
         .on_connection = on_connection};
     w->desk.settings =
         (struct hl_settings){.max_body = MOST_BODY, .max_upload = MOST_BODY, .concurrency = 8};
+    signal(SIGPIPE, SIG_IGN);
     hl_log_setup(HL_LOG_ERROR, HL_LOG_JSON);
     snprintf(w->desk.settings.socket, sizeof(w->desk.settings.socket), "/tmp/fuzz-function-%d.sock",
         (int)getpid());
