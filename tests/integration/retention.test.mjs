@@ -26,7 +26,7 @@ test('a run is forgotten after HOOKLINE_RETENTION, its files too', async (t) => 
     await until('they are counted', async () => (await sidecar.metric('hookline_store_purged_runs_total')) === 3);
     assert.ok((await sidecar.metric('hookline_store_log_bytes')) > 0);
     await sidecar.stop();
-    for (const table of ['run', 'delivery', 'attempt', 'result', 'webhook', 'ticket']) {
+    for (const table of ['run', 'delivery', 'attempt', 'result', 'ticket']) {
         const [{ n }] = await sidecar.sql(`SELECT count(*) AS n FROM ${table}`);
         assert.equal(n, 0, table);
     }
