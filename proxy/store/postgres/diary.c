@@ -344,7 +344,8 @@ static void note_word(struct hl_pg_store *s, const struct hl_pg_op *op)
         w->ref = *(const struct hl_run_ref *)op->m;
     else
         w->ref.run_id = ((const struct hl_revoke_account *)op->m)->id;
-    w->ref.order = NULL; /* the asker's */
+    w->ref.order = NULL; /* the asker's, as is the row of its audit: the line in the log has it */
+    w->ref.m.audit = NULL;
     w->op.delivery_id = op->delivery_id;
     w->revoked_ms = hl_clock_wall_ms();
     keep_word(&s->recall, w, is_cancel);
