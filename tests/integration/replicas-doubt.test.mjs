@@ -44,26 +44,11 @@ async function crowded(t) {
  */
 async function acceptUnheard(t, all, name, { hook, ...options }) {
     const known = await all.count('~.run');
-    const other = await all.database.connect(t);
-    const { schema } = all.database;
-    await other.query(`CREATE TABLE IF NOT EXISTS ${schema}.shut ();
-        CREATE OR REPLACE FUNCTION ${schema}.wait_outside() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN WHILE EXISTS (SELECT FROM ${schema}.shut) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NULL; END $$;
-        CREATE OR REPLACE TRIGGER waits BEFORE INSERT ON ${schema}.run EXECUTE FUNCTION ${schema}.wait_outside()`);
-    await other.query(`INSERT INTO ${schema}.shut DEFAULT VALUES`);
     const query = { async: 'true', webhookEndpoint: all.receiver.url(`/${hook}`) };
-    const answer = all[name].call(RUN, { query, ...options });
-    answer.catch(() => {}); // a test that fails before says why
-    await until('it waits', async () => {
-        const { rows } = await other.query(`SELECT FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event = 'PgSleep'`);
-        return rows.length;
-    });
-    all.cables[name].blackHole('answers');
-    await other.query(`DELETE FROM ${schema}.shut`);
+    const accepted = await all.whileHeld(t, () => all[name].call(RUN, { query, ...options }), () => all.cables[name].blackHole('answers'));
     await until('it is committed', async () => (await all.count('~.run')) > known);
     const [{ run_id: id }] = await all.rows('SELECT run_id FROM ~.run ORDER BY run_id DESC LIMIT 1');
-    return { id, answer };
+    return { id, ...accepted };
 }
 
 function assertDoubt(answer, id) {

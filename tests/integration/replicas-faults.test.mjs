@@ -154,8 +154,8 @@ test('what was never sent to a server that says nothing is refused while its con
 test('a replica whose coming back the server refuses, for a lock, comes back', async (t) => {
     const { all, cable, a } = await cabled(t);
     const other = await all.database.connect(t);
-    cable.blackHole('answers');
-    const begun = a.begin({ hook: all.receiver.url() });
+    const begin = () => a.begin({ hook: all.receiver.url() });
+    const { answer: begun } = await all.whileHeld(t, begin, () => cable.blackHole('answers'));
     await until('it is claimed, unheard', () => all.count('~.ticket WHERE node_id IS NOT NULL'));
     await other.query('BEGIN');
     await other.query(`SELECT FROM ${all.database.schema}.ticket FOR UPDATE`);

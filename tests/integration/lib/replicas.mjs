@@ -76,6 +76,30 @@ class Fleet {
         return (await this.rows(`SELECT count(*) AS n FROM ${from}`, parameters))[0].n;
     }
 
+    /**
+     * Begins `accept`, does `change` while the database holds the new run back, which its replica has sent, and lets it go:
+     * the answer to come. A trigger waits, as long as a statement may; a lock is given less.
+     */
+    async whileHeld(t, accept, change) {
+        const { schema } = this.database;
+        const other = await this.database.connect(t);
+        await other.query(`CREATE TABLE IF NOT EXISTS ${schema}.held ();
+            CREATE OR REPLACE FUNCTION ${schema}.wait_while_held() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN WHILE EXISTS (SELECT FROM ${schema}.held) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NULL; END $$;
+            CREATE OR REPLACE TRIGGER waits BEFORE INSERT ON ${schema}.run EXECUTE FUNCTION ${schema}.wait_while_held()`);
+        await other.query(`INSERT INTO ${schema}.held DEFAULT VALUES`);
+        const answer = accept();
+        answer.catch(() => {}); // a test that fails before says why
+        await until('it waits', async () => {
+            const { rows } = await other.query(`SELECT FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event = 'PgSleep'`);
+            return rows.length;
+        });
+        await change();
+        await other.query(`DELETE FROM ${schema}.held`);
+        return { answer };
+    }
+
     /** How often the apps were called for a run. */
     calls(id) {
         return this.replicas.reduce((n, { app }) => n + (app?.callsById().get(id) ?? 0), 0);
