@@ -15,13 +15,13 @@
 #include "auth/auth.h"
 #include "auth/issuer.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/priority.h"
 #include "base/rate.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "http/refusal.h"
 #include "store/account.h"
-#include "store/limits.h"
 
 /* ---- limits as JSON: numbers, a rate, a class; null where there is none ---- */
 

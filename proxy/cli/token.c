@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "cli/catalog.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
@@ -14,7 +15,6 @@
 #include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
-#include "store/limits.h"
 
 /* ---- create ---- */
 

@@ -7,9 +7,9 @@
 
 #include "base/err.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/priority.h"
 #include "loop/mailbox.h"
-#include "store/limits.h"
 
 struct hl_key;
 

@@ -8,11 +8,11 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/run_terms.h"
 #include "config/endpoint.h"
 #include "store/column.h"
 #include "store/digest.h"
-#include "store/limits.h"
 
 /* Contract 4. The text names are what the REST interface and the webhook say. */
 #define HL_RUN_STATE_MAP(X)                                                                        \

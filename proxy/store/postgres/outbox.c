@@ -15,7 +15,7 @@
 
 #include "base/id.h"
 #include "base/id_map.h"
-#include "store/limits.h"
+#include "base/limits.h"
 #include "store/postgres/link.h"
 #include "store/postgres/run_map.h"
 #include "store/postgres/param.h"

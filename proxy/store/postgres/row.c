@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "store/column.h"
-#include "store/limits.h"
 #include "store/record.h"
 
 static struct hl_str take(struct hl_pg_row *row, bool *is_null)

@@ -1,7 +1,7 @@
 /* test_limits.c - limits of accounts: changed one by one, and as numbers. */
 #include <criterion/criterion.h>
 
-#include "store/limits.h"
+#include "base/limits.h"
 
 static const struct hl_limits all = {.max_running = 4,
     .max_queued = 1000,

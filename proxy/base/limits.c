@@ -1,5 +1,5 @@
 /* limits.c - see limits.h. Any thread. */
-#include "store/limits.h"
+#include "base/limits.h"
 
 static const char *const texts[] = {
 #define X(name, text) [HL_LIMIT_##name] = (text),

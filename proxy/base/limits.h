@@ -1,7 +1,7 @@
 /* limits.h - the limits of a service account: calls inside the app, runs in the queue, calls per
  * time, and the highest class. */
-#ifndef HL_STORE_LIMITS_H
-#define HL_STORE_LIMITS_H
+#ifndef HL_BASE_LIMITS_H
+#define HL_BASE_LIMITS_H
 
 #include <stdint.h>
 
