@@ -258,7 +258,10 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
         .issuer = config->jwt_issuer,
         .audience = config->jwt_audience};
     enum hl_err err = hl_registry_init(&auth->registry);
+    hl_outsiders_init(&auth->outsiders);
     hl_store_heed_quotas(store, &auth->registry.quotas);
+    if (!err)
+        err = hl_claim_rules_limit(&auth->rules, config->jwt_limits, config->jwt_limit_claims);
     if (!err)
         err = open_all(auth, why, why_len);
     if (err) {
@@ -364,6 +367,8 @@ void hl_auth_free(struct hl_auth *auth)
     hl_key_keeper_fini(&auth->keeper);
     hl_checker_fini(&auth->checker);
     hl_registry_fini(&auth->registry);
+    hl_outsiders_fini(&auth->outsiders);
+    hl_claim_rules_fini(&auth->rules);
     hl_issuer_free(hl_auth_issuer(auth));
     sem_destroy(&auth->late.wake);
     if (auth->has_curl)

@@ -3,6 +3,7 @@
 #include "auth/claims.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "auth/issuer.h"
 
@@ -71,6 +72,78 @@ static bool says(const json_t *claim, struct hl_str wanted)
     return false;
 }
 
+/* ---- limits ---- */
+
+enum hl_err hl_claim_rules_limit(
+    struct hl_claim_rules *rules, struct hl_str limits, struct hl_str claims)
+{
+    struct hl_str names[HL_LIMIT_COUNT] = {{0}};
+    rules->has_limits = limits.n > 0 || claims.n > 0;
+    rules->limits = HL_LIMITS_NONE;
+    if ((limits.n > 0 && !hl_limits_parse(limits, &rules->limits)) ||
+        (claims.n > 0 && !hl_limit_names_parse(claims, names)))
+        return HL_ERR_INVALID;
+    for (size_t i = 0; i < HL_LIMIT_COUNT; i++) {
+        if (names[i].n == 0)
+            continue;
+        rules->limit_claims[i] = hl_str_dup(names[i]);
+        if (!rules->limit_claims[i])
+            return HL_ERR_NOMEM;
+    }
+    return HL_OK;
+}
+
+void hl_claim_rules_fini(struct hl_claim_rules *rules)
+{
+    for (size_t i = 0; i < HL_LIMIT_COUNT; i++)
+        free(rules->limit_claims[i]);
+}
+
+static bool read_count(const json_t *claim, uint32_t *count)
+{
+    json_int_t number = json_integer_value(claim); /* 0: it is none */
+    if (number < 1 || number > HL_LIMIT_MAX)
+        return false;
+    *count = (uint32_t)number;
+    return true;
+}
+
+static bool read_limit(enum hl_limit limit, const json_t *claim, struct hl_limits *to)
+{
+    switch (limit) {
+    case HL_LIMIT_MAX_RUNNING:
+        return read_count(claim, &to->max_running);
+    case HL_LIMIT_MAX_QUEUED:
+        return read_count(claim, &to->max_queued);
+    case HL_LIMIT_RATE:
+        return json_is_string(claim) && hl_rate_parse(text_of(claim), &to->rate);
+    default:
+        return json_is_string(claim) && hl_priority_parse(text_of(claim), &to->max_priority);
+    }
+}
+
+/* null is no way to be without one: whoever makes tokens has to say how much. */
+static enum hl_refusal_cause read_limits(
+    const json_t *json, const struct hl_claim_rules *rules, struct hl_limits *out)
+{
+    static const enum hl_refusal_cause faults[] = {
+        [HL_LIMIT_MAX_RUNNING] = HL_REFUSAL_TOKEN_MAX_RUNNING,
+        [HL_LIMIT_MAX_QUEUED] = HL_REFUSAL_TOKEN_MAX_QUEUED,
+        [HL_LIMIT_RATE] = HL_REFUSAL_TOKEN_RATE,
+        [HL_LIMIT_MAX_PRIORITY] = HL_REFUSAL_TOKEN_MAX_PRIORITY};
+    *out = rules->limits;
+    for (size_t i = 0; i < HL_LIMIT_COUNT; i++) {
+        const char *name = rules->limit_claims[i];
+        const json_t *claim = name ? json_object_get(json, name) : NULL;
+        if (claim && !read_limit((enum hl_limit)i, claim, out))
+            return faults[i];
+    }
+    int64_t issued_ms;
+    if (read_time(json_object_get(json, "iat"), &issued_ms))
+        out->revision = issued_ms / 1000 < UINT32_MAX ? (uint32_t)(issued_ms / 1000) : UINT32_MAX;
+    return HL_REFUSAL_NONE;
+}
+
 /* Of several the one that may do most. */
 static enum hl_role read_role(const json_t *json, const struct hl_claim_rules *rules)
 {
@@ -102,7 +175,7 @@ enum hl_refusal_cause hl_claims_read_outside(
         out->project = text_of(json_object_get(json, rules->project_claim.p));
     if (out->project.n > HL_STORE_NAME_MAX || has_nul(out->project))
         out->project = (struct hl_str){0};
-    return HL_REFUSAL_NONE;
+    return rules->has_limits ? read_limits(json, rules, &out->limits) : HL_REFUSAL_NONE;
 }
 
 /* Good for an hour at most; there is no account that could be revoked. */

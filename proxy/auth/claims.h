@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/id.h"
+#include "base/limits.h"
 #include "http/refusal.h"
 #include "store/record.h"
 
@@ -15,6 +16,9 @@
  * NUL-terminated, as all settings are. */
 struct hl_claim_rules {
     struct hl_str project_claim, role_claim, issuer, audience;
+    bool has_limits;                    /* by one of the two: each subject has some */
+    struct hl_limits limits;            /* HOOKLINE_JWT_LIMITS */
+    char *limit_claims[HL_LIMIT_COUNT]; /* HOOKLINE_JWT_LIMIT_CLAIMS; NULL: none says it */
 };
 
 /* Texts are the claims' own: valid as long as they are. */
@@ -26,7 +30,13 @@ struct hl_claims {
     struct hl_str subject, issuer; /* own tokens: the issuer is not set */
     struct hl_id account;          /* own tokens; nil: a session */
     int64_t expires_ms, not_before_ms;
+    struct hl_limits limits; /* from outside, where the rules have any; later by `iat` */
 };
+
+/* HOOKLINE_JWT_LIMITS and HOOKLINE_JWT_LIMIT_CLAIMS: INVALID, NOMEM. After a failure too it is to be ended. */
+HL_MUST_CHECK enum hl_err hl_claim_rules_limit(
+    struct hl_claim_rules *rules, struct hl_str limits, struct hl_str claims);
+void hl_claim_rules_fini(struct hl_claim_rules *rules);
 
 /* NONE, or what is wrong. Says nothing about the time. */
 HL_MUST_CHECK enum hl_refusal_cause hl_claims_read_outside(

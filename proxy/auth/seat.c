@@ -104,16 +104,27 @@ static enum hl_auth_verdict refuse(
 /* Seldom enough that a shared line is not fought over. */
 static void note_use(struct hl_good_token *good, int64_t now_ms)
 {
-    if (!good->account || now_ms - good->use_noted_ms < USE_NOTED_MS)
+    if (now_ms - good->use_noted_ms < USE_NOTED_MS)
         return;
     good->use_noted_ms = now_ms;
-    atomic_store_explicit(&good->account->used_ms, now_ms, memory_order_relaxed);
+    if (good->account)
+        atomic_store_explicit(&good->account->used_ms, now_ms, memory_order_relaxed);
+    else if (good->outsider)
+        hl_outsider_note_use(good->outsider);
+}
+
+/* Its account is not revoked; from outside: what its limits are counted by is its subject's still. */
+static bool is_counted_for(const struct hl_good_token *good)
+{
+    if (good->account)
+        return !atomic_load(&good->account->is_revoked);
+    return !good->outsider || atomic_load(&good->outsider->generation) == good->generation;
 }
 
 static bool is_still_good(const struct hl_good_token *good, int64_t now_ms)
 {
     return now_ms < good->refused_from_ms && !atomic_load(&good->key->is_retired) &&
-           !(good->account && atomic_load(&good->account->is_revoked));
+           is_counted_for(good);
 }
 
 static enum hl_auth_verdict grant(struct hl_auth_seat *seat, struct hl_good_token *good,
@@ -330,6 +341,13 @@ static void remember_good(struct hl_auth_seat *seat, const struct hl_check *chec
     }
     char room[HL_IDENTITY_MAX];
     struct hl_str identity = hl_identity_write(&claims, room);
+    struct hl_outsider *outsider = NULL;
+    uint32_t generation = 0;
+    if (auth->rules.has_limits && !claims.is_own) {
+        outsider = hl_outsiders_meet(&auth->outsiders, identity, &claims.limits, &generation);
+        if (!outsider)
+            return;
+    }
     struct hl_principal who = {.role = claims.role,
         .has_all_projects = claims.has_all_projects,
         .project = claims.project,
@@ -337,13 +355,17 @@ static void remember_good(struct hl_auth_seat *seat, const struct hl_check *chec
         .identity = identity,
         .identity_hash = hl_siphash(auth->identity_seed, identity),
         .account = claims.account,
-        .quota = account ? &account->quota : NULL,
+        .quota = account    ? &account->quota
+                 : outsider ? &outsider->quota
+                            : NULL,
         .expires_ms = claims.expires_ms,
         .key = check->key->serial};
     struct hl_good_token *good = hl_good_token_new(token, &who, check->key);
     if (!good)
         return;
     good->account = account;
+    good->outsider = outsider;
+    good->generation = generation;
     good->refused_from_ms = claims.expires_ms + HL_CLAIM_LEEWAY_MS;
     hl_token_cache_put(&seat->good, good);
 }

@@ -7,6 +7,7 @@
 #include "auth/checker.h"
 #include "auth/claims.h"
 #include "auth/key_keeper.h"
+#include "auth/outsider.h"
 #include "auth/registry.h"
 
 struct hl_auth {
@@ -15,6 +16,7 @@ struct hl_auth {
     struct hl_store *store;
     _Atomic(struct hl_issuer *) issuer; /* NULL: its key is not read yet */
     struct hl_registry registry;
+    struct hl_outsiders outsiders; /* none, unless the rules have limits */
     uint64_t identity_seed[2];
     struct hl_checker checker;
     struct hl_key_keeper keeper;

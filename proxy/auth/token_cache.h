@@ -4,6 +4,7 @@
 
 #include "auth/principal.h"
 
+struct hl_outsider;
 struct hl_str;
 struct hl_verify_key;
 
@@ -15,10 +16,12 @@ struct hl_verify_key;
 struct hl_good_token {
     struct hl_verify_key *key;        /* a reference: what it signed is good as long as it is */
     struct hl_known_account *account; /* NULL: not an account's */
+    struct hl_outsider *outsider;     /* from outside, where such tokens have limits; else NULL */
+    uint32_t generation;              /* what the outsider's was */
     struct hl_principal who;          /* its texts are behind the struct */
     int64_t refused_from_ms;          /* expiry with leeway, wall time */
-    int64_t use_noted_ms;             /* when `account->used_ms` was last written from here */
-    uint64_t used;                    /* the cache's tick at the last hit */
+    int64_t use_noted_ms; /* when the account's or the outsider's use was last noted from here */
+    uint64_t used;        /* the cache's tick at the last hit */
     const char *token;
     size_t token_n;
     size_t size; /* of the allocation */

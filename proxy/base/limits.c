@@ -1,6 +1,8 @@
 /* limits.c - see limits.h. Any thread. */
 #include "base/limits.h"
 
+#include <string.h>
+
 static const char *const texts[] = {
 #define X(name, text) [HL_LIMIT_##name] = (text),
     HL_LIMIT_MAP(X)
@@ -28,6 +30,60 @@ void hl_limits_apply(struct hl_limits *limits, const struct hl_limits_change *ch
         limits->max_priority = change->to.max_priority;
     limits->revision++;
 }
+
+/* ---- as an operator writes them ---- */
+
+static bool find_limit(struct hl_str name, enum hl_limit *limit)
+{
+    for (unsigned i = 0; i < HL_LIMIT_COUNT; i++) {
+        *limit = (enum hl_limit)i;
+        if (hl_str_eq(name, hl_str_from(texts[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Each element's text behind its `=`; those that are not named are left alone. */
+bool hl_limit_names_parse(struct hl_str text, struct hl_str names[HL_LIMIT_COUNT])
+{
+    struct hl_str element;
+    unsigned seen = 0;
+    while (hl_str_next_element(&text, &element)) {
+        const char *sign = memchr(element.p, '=', element.n);
+        size_t before = sign ? (size_t)(sign - element.p) : element.n;
+        enum hl_limit limit;
+        if (before + 1 >= element.n || !find_limit((struct hl_str){element.p, before}, &limit) ||
+            seen & 1u << limit)
+            return false;
+        seen |= 1u << limit;
+        names[limit] = (struct hl_str){element.p + before + 1, element.n - before - 1};
+    }
+    return seen != 0;
+}
+
+static bool parse_count(struct hl_str text, uint32_t *count)
+{
+    uint64_t number;
+    if (!hl_str_to_u64(text, &number) || number < 1 || number > HL_LIMIT_MAX)
+        return false;
+    *count = (uint32_t)number;
+    return true;
+}
+
+bool hl_limits_parse(struct hl_str text, struct hl_limits *limits)
+{
+    struct hl_str of[HL_LIMIT_COUNT] = {{0}};
+    return hl_limit_names_parse(text, of) &&
+           (of[HL_LIMIT_MAX_RUNNING].n == 0 ||
+               parse_count(of[HL_LIMIT_MAX_RUNNING], &limits->max_running)) &&
+           (of[HL_LIMIT_MAX_QUEUED].n == 0 ||
+               parse_count(of[HL_LIMIT_MAX_QUEUED], &limits->max_queued)) &&
+           (of[HL_LIMIT_RATE].n == 0 || hl_rate_parse(of[HL_LIMIT_RATE], &limits->rate)) &&
+           (of[HL_LIMIT_MAX_PRIORITY].n == 0 ||
+               hl_priority_parse(of[HL_LIMIT_MAX_PRIORITY], &limits->max_priority));
+}
+
+/* ---- as numbers ---- */
 
 void hl_limits_to_numbers(const struct hl_limits *limits, int64_t out[HL_LIMITS_NUMBERS])
 {

@@ -1,5 +1,5 @@
-/* limits.h - the limits of a service account: calls inside the app, runs in the queue, calls per
- * time, and the highest class. */
+/* limits.h - the limits of whoever calls, a service account or a token from outside: calls inside the app, runs
+ * in the queue, calls per time, and the highest class. */
 #ifndef HL_BASE_LIMITS_H
 #define HL_BASE_LIMITS_H
 
@@ -7,6 +7,7 @@
 
 #include "base/priority.h"
 #include "base/rate.h"
+#include "base/str.h"
 
 #define HL_LIMIT_MAX 1000000000
 
@@ -34,7 +35,7 @@ struct hl_limits {
         overrules; /* they count whatever was known: another database says them, with numbers of its own */
 };
 
-/* An account's for which nothing was said. */
+/* Whoever's for whom nothing was said. */
 #define HL_LIMITS_NONE ((struct hl_limits){.max_priority = HL_PRIORITY_NORMAL})
 
 /* Some of them, anew. */
@@ -44,7 +45,15 @@ struct hl_limits_change {
 };
 void hl_limits_apply(struct hl_limits *limits, const struct hl_limits_change *change);
 
-/* As numbers, in the order of the columns. Of such as no limits give, the others' are made. */
+/* ---- as an operator writes them: `max_running=4,rate=100/m`, each at most once. False: no such list. Nothing
+ * is changed by those that it does not name ---- */
+
+HL_MUST_CHECK bool hl_limits_parse(struct hl_str text, struct hl_limits *limits);
+/* The same with a name of its own in the place of each limit's value: where it is found. `names` are slices. */
+HL_MUST_CHECK bool hl_limit_names_parse(struct hl_str text, struct hl_str names[HL_LIMIT_COUNT]);
+
+/* ---- as numbers, in the order of the columns. Of such as no limits give, the others' are made ---- */
+
 #define HL_LIMITS_NUMBERS 6
 void hl_limits_to_numbers(const struct hl_limits *limits, int64_t out[HL_LIMITS_NUMBERS]);
 void hl_limits_from_numbers(struct hl_limits *limits, const int64_t numbers[HL_LIMITS_NUMBERS]);

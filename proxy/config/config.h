@@ -48,6 +48,8 @@ struct hl_config {
     struct hl_str jwt_issuer;
     bool jwt_finds_keys; /* after loading: the issuer is a URL, and nothing else names keys */
     struct hl_str jwt_audience;
+    struct hl_str jwt_limits;       /* hl_limits_parse; empty: none */
+    struct hl_str jwt_limit_claims; /* hl_limit_names_parse; empty: none */
     bool forward_authorization;
     enum hl_admin_auth admin_auth; /* see config/access.h */
     struct hl_str admin_hosts;

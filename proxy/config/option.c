@@ -2,6 +2,7 @@
  * A new setting is a field in config.h and a row here; nothing else names it. */
 #include "config/option.h"
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "config/access.h"
@@ -157,6 +158,18 @@ static bool is_claim_text(struct hl_str text)
     return text.n <= 1024;
 }
 
+static bool is_limit_list(struct hl_str text)
+{
+    struct hl_limits limits = HL_LIMITS_NONE;
+    return hl_limits_parse(text, &limits);
+}
+
+static bool is_limit_claim_list(struct hl_str text)
+{
+    struct hl_str claims[HL_LIMIT_COUNT];
+    return is_claim_text(text) && hl_limit_names_parse(text, claims);
+}
+
 /* Of 32 bytes. */
 static bool is_key(struct hl_str text)
 {
@@ -280,6 +293,13 @@ const struct hl_option hl_options[] = {
         .help = "what the claim iss of tokens from outside must say; not set: anything; a URL without any other keys: they are found by its discovery document"},
     {ROW(TEXT, "JWT_AUDIENCE", jwt_audience, ""), .is_valid = is_claim_text, .allowed = CLAIM_ALLOWED,
         .help = "what the claim aud of tokens from outside must have; not set: anything"},
+    {ROW(TEXT, "JWT_LIMITS", jwt_limits, ""), .is_valid = is_limit_list,
+        .allowed = "limits of an account with commas between them, such as "
+                   "max_running=4,max_queued=100,rate=100/m,max_priority=low",
+        .help = "the limits of each subject of tokens from outside, as an account has them; not set: none"},
+    {ROW(TEXT, "JWT_LIMIT_CLAIMS", jwt_limit_claims, ""), .is_valid = is_limit_claim_list,
+        .allowed = "limits of an account and the claims that say them, such as max_running=app_running,rate=app_rate",
+        .help = "the claims of tokens from outside that say a subject's limits, instead of HOOKLINE_JWT_LIMITS"},
     {ROW(SWITCH, "FORWARD_AUTHORIZATION", forward_authorization, "off"),
         .help = "pass the Authorization that was checked on to the app"},
     {ROW(WORD, "ADMIN_AUTH", admin_auth, "auto"), .words = admin_auth_words,

@@ -168,7 +168,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts must be a single field with a number above zero."),
     ROW(RUN_PRIORITY_RIGHT, 403,
         "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
-        "admin has changed it."),
+        "admin has changed it; a token from outside has HOOKLINE_JWT_LIMITS, or its claim."),
     ROW(RUN_KEEP_FORM, 400, "X-Run-Keep must be a single field: true or false."),
     ROW(RUN_KEEP_OFF, 403,
         "X-Run-Keep asks for the stream to be kept, but HOOKLINE_STREAM_KEEP is off: leave it out, "
@@ -203,6 +203,19 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         TOKEN_SUB, 401, BAD, "The token's `sub` is not a string of at most 255 bytes without NUL."),
     WITH(TOKEN_ISS, 401, BAD, "The token's `iss` does not match HOOKLINE_JWT_ISSUER."),
     WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not include HOOKLINE_JWT_AUDIENCE."),
+    WITH(TOKEN_MAX_RUNNING, 401, BAD,
+        "The token's claim for max_running (HOOKLINE_JWT_LIMIT_CLAIMS) is not a whole number from "
+        "1 "
+        "to 1000000000."),
+    WITH(TOKEN_MAX_QUEUED, 401, BAD,
+        "The token's claim for max_queued (HOOKLINE_JWT_LIMIT_CLAIMS) is not a whole number from 1 "
+        "to 1000000000."),
+    WITH(TOKEN_RATE, 401, BAD,
+        "The token's claim for rate (HOOKLINE_JWT_LIMIT_CLAIMS) is not a number from 1 to 10000000 "
+        "for a second, a minute, an hour or a day (\"100/m\", also /s, /h, /d)."),
+    WITH(TOKEN_MAX_PRIORITY, 401, BAD,
+        "The token's claim for max_priority (HOOKLINE_JWT_LIMIT_CLAIMS) is not \"high\", "
+        "\"normal\" or \"low\"."),
     WITH(TOKEN_NOT_OURS, 401, BAD,
         "The token names hookline's own key, but hookline did not issue it."),
     WITH(TOKEN_EXPIRED, 401, BAD, "The token has expired: get a new one."),
@@ -242,13 +255,15 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "Too many runs or webhook deliveries are already waiting (HOOKLINE_MAX_QUEUED_RUNS, "
         "HOOKLINE_MAX_PENDING_DELIVERIES); try again later."),
     LATER(ACCOUNT_RUNNING, 429, CALLS,
-        "The service account has reached its limit of calls inside the app (max_running is %s); "
-        "try again when one has ended."),
+        "The service account, or the token's subject, has reached its limit of calls inside the "
+        "app "
+        "(max_running is %s); try again when one has ended."),
     LATER(ACCOUNT_QUEUED, 429, BACKLOG,
-        "The service account has reached its limit of queued runs (max_queued is %s); try again "
-        "when some have started."),
+        "The service account, or the token's subject, has reached its limit of queued runs "
+        "(max_queued is %s); try again when some have started."),
     LATER(ACCOUNT_CALLS, 429, PLACE,
-        "The service account has reached its rate limit (rate is %s); try again later."),
+        "The service account, or the token's subject, has reached its rate limit (rate is %s); try "
+        "again later."),
     ROW(KEY_REUSED, 422,
         "This Idempotency-Key was used for another request; use a new key for a new request."),
     LATER(STORE_BUSY, 503, PLACE, "The store is overloaded; try again later."),

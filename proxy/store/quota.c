@@ -40,6 +40,13 @@ void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
     ring(quota);
 }
 
+void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits)
+{
+    limits.overrules = true;
+    hl_quota_set(quota, &limits);
+    atomic_store(&quota->window.state, 0);
+}
+
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota)
 {
     return (enum hl_priority)atomic_load_explicit(&quota->max_priority, memory_order_relaxed);

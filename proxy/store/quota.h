@@ -1,7 +1,8 @@
-/* quota.h - the limits of a service account as this process holds to them: what they are, and what is used
- * of them. One for each account, shared by all threads: atomics, and no lock.
+/* quota.h - the limits of whoever calls as this process holds to them: what they are, and what is used of them. One
+ * for each service account, and for each subject of tokens from outside where these have limits; shared by all
+ * threads: atomics, and no lock.
  *
- * Tokens that are no account's have none. auth/ has them; the store borrows those with a max_running. */
+ * auth/ has them; the store borrows those of accounts with a max_running. */
 #ifndef HL_STORE_QUOTA_H
 #define HL_STORE_QUOTA_H
 
@@ -21,7 +22,7 @@ struct hl_quota_bell {
 };
 
 struct hl_quota {
-    struct hl_id account;
+    struct hl_id account;  /* nil: a subject's from outside */
     struct hl_quota *next; /* in a struct hl_quotas */
     bool is_listed;
     bool has_subject;                         /* the store's thread */
@@ -47,6 +48,8 @@ void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota);
 /* All zero is one that nothing is known of. Limits of an earlier revision change nothing, unless they
  * overrule; one thread at a time. */
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
+/* It is somebody else's from now on, with these limits and nothing used. Whoever is inside is counted on. */
+void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits);
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
 
 /* How a limit stands that is in the way of a call. */

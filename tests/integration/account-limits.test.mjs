@@ -1,10 +1,13 @@
 // Limits of a service account: made with it, shown with it, changed by an admin, and held to at once on every worker.
+// And those of the subjects of tokens from outside, which settings and claims say.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { RUN, assertProblem, stage } from './lib/stage.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
 import { gate, until } from './lib/until.mjs';
+import { makeSecret, seconds, sign } from './lib/tokens.mjs';
 import { WebSocket } from 'ws';
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
@@ -361,4 +364,105 @@ test('what waits for its account waits after a restart, too, and goes on when th
     await change({ max_running: null });
     await until('all are', () => counts.started.length === 5);
     doors.open();
+});
+
+/* ---- subjects of tokens from outside ---- */
+
+const OUTSIDE = { secret: makeSecret(), rate: 'https://id.example/rate', door: undefined, counts: { asked: 0, inside: 0 } };
+
+/** One sidecar for all: `by(claims)` answers a `call` with a new token of that secret. */
+async function outside(t) {
+    if (!OUTSIDE.shared) atEnd(FILE, () => (OUTSIDE.shared = null));
+    OUTSIDE.shared ??= locked(FILE, {}, {
+        app: async (x) => {
+            OUTSIDE.counts.asked++;
+            OUTSIDE.counts.inside++;
+            await x.body();
+            await OUTSIDE.door?.promise;
+            OUTSIDE.counts.inside--;
+            await x.send(200, {}, 'ok');
+        },
+        env: {
+            HOOKLINE_WORKERS: '2',
+            HOOKLINE_JWT_SECRET: OUTSIDE.secret,
+            HOOKLINE_JWT_LIMITS: 'rate=2/h,max_running=50',
+            HOOKLINE_JWT_LIMIT_CLAIMS: `rate=${OUTSIDE.rate},max_queued=queued,max_running=running,max_priority=class`,
+        },
+    });
+    const all = await OUTSIDE.shared;
+    onFailure(t, () => all.sidecar.tail());
+    return { ...all, by: async (claims) => all.as(await sign(OUTSIDE.secret, claims)) };
+}
+
+test('tokens of one subject from outside share the limits of HOOKLINE_JWT_LIMITS, on every worker', async (t) => {
+    const { by, call } = await outside(t);
+    const mine = [await by({ sub: 'me' }), await by({ sub: 'me' })];
+    for (const one of mine) assert.equal((await one()).status, 200);
+    for (let i = 0; i < 6; i++) assertLimited(await mine[i % 2](), 'default', 2, { w: 3600, t: 3600 });
+    assert.match((await mine[0]()).json().detail, /rate is 2\/h/);
+    assert.equal((await (await by({ sub: 'me', iss: 'https://other.example' }))()).status, 200);
+    for (let i = 0; i < 3; i++) assert.equal((await call()).status, 200, "an account's are its own");
+    const statuses = [];
+    for (let i = 0; i < 3; i++) statuses.push((await (await by({ sub: undefined }))()).status);
+    assert.deepEqual(statuses, [200, 200, 429], 'those without a subject are one');
+});
+
+test('a claim of HOOKLINE_JWT_LIMIT_CLAIMS says a limit, and of two tokens the one that was issued last', async (t) => {
+    const { by } = await outside(t);
+    const former = await by({ sub: 'more', iat: seconds(-60), [OUTSIDE.rate]: '1/h' });
+    assert.equal((await former()).status, 200);
+    assertLimited(await former(), 'default', 1, { w: 3600, t: 3600 });
+    const later = await by({ sub: 'more', [OUTSIDE.rate]: '3/h' });
+    assert.equal((await later()).status, 200);
+    assert.equal((await former()).status, 200);
+    assertLimited(await later(), 'default', 3, { w: 3600, t: 3600 });
+});
+
+test('a subject from outside has max_running, max_queued and max_priority, and its queued runs count for no max_running', async (t) => {
+    const { by } = await outside(t);
+    const call = await by({ sub: 'busy', [OUTSIDE.rate]: '100/h', running: 1, queued: 1, class: 'high' });
+    const high = { headers: { 'x-run-priority': 'high' } };
+    assert.equal((await call(RUN, high)).status, 200);
+    assertProblem(await (await by({ sub: 'calm' }))(RUN, high), 403);
+    OUTSIDE.door = gate();
+    const inside = call();
+    await until('it is inside', () => OUTSIDE.counts.inside === 1);
+    assertLimited(await call(), 'max_running', 1);
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    await until('a queued run is inside, too', () => OUTSIDE.counts.inside === 2);
+    OUTSIDE.door.open();
+    assert.equal((await inside).status, 200);
+});
+
+test('a subject from outside has no more runs in the queue than max_queued', async (t) => {
+    const { doors, counts, app } = waiting();
+    const secret = makeSecret();
+    const env = { HOOKLINE_ASYNC_CONCURRENCY: '1', HOOKLINE_JWT_SECRET: secret, HOOKLINE_JWT_LIMITS: 'max_queued=1' };
+    const { as } = await locked(t, {}, { app, env });
+    const accept = as(await sign(secret, { sub: 'me' }));
+    const query = { async: 'true' };
+    assert.equal((await accept(RUN, { query })).status, 202);
+    await until('it is inside', () => counts.inside === 1);
+    assert.equal((await accept(RUN, { query })).status, 202);
+    assertLimited(await accept(RUN, { query }), 'max_queued', 1);
+    assert.equal((await as(await sign(secret, { sub: 'you' }))(RUN, { query })).status, 202);
+    doors.open();
+    await until('all have run', () => counts.started.length === 3);
+});
+
+test('a claim that is no limit makes a token 401 by its name, and nothing comes to the app', async (t) => {
+    const { by } = await outside(t);
+    const before = OUTSIDE.counts.asked;
+    for (const [claim, value, limit] of [
+        [OUTSIDE.rate, 100, 'rate'],
+        [OUTSIDE.rate, null, 'rate'],
+        ['running', '4', 'max_running'],
+        ['queued', 0, 'max_queued'],
+        ['class', 'urgent', 'max_priority'],
+    ]) {
+        const refused = await (await by({ sub: 'wrong', [claim]: value }))();
+        assertProblem(refused, 401);
+        assert.match(refused.json().detail, new RegExp(`claim for ${limit} \\(HOOKLINE_JWT_LIMIT_CLAIMS\\)`));
+    }
+    assert.equal(OUTSIDE.counts.asked, before);
 });

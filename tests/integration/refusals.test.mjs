@@ -142,6 +142,7 @@ const FIXED = {
     'new tokens whose': [['auth/checker.h', 'HL_CHECKER_MAX']],
     'new tokens that wait for the keys': [['auth/key_keeper.h', 'HL_KEEPER_PARKED_MAX']],
     'new tokens that wait for what': [['auth/checker.h', 'HL_LOOKUPS_MAX']],
+    'subjects of tokens from elsewhere': [['auth/outsider.h', 'HL_OUTSIDERS_MAX']],
     'a set of keys': [['auth/jwks.h', 'HL_JWKS_MAX'], ['auth/key_set.h', 'HL_KEYS_MAX']],
     'asynchronous calls': [['store/intake.c', 'MAX_REQUESTS'], ['store/intake.c', 'MAX_BYTES']],
     'the body of a request to': [['worker/inquiry.h', 'HL_INQUIRY_BODY_MAX'], ['api/admin_connection.h', 'HL_ADMIN_MAX_BODY']],

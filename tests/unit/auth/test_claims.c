@@ -175,3 +175,57 @@ Test(claims, clocks_may_differ_by_a_minute)
     cr_expect_eq(hl_claims_judge_time(&c, 500000 - 60000), HL_REFUSAL_NONE);
     cr_expect(hl_claims_judge_time(&c, 500000 - 60001));
 }
+
+/* ---- limits ---- */
+
+static struct hl_claim_rules limited(const char *limits, const char *names)
+{
+    struct hl_claim_rules rules = defaults;
+    cr_assert_eq(hl_claim_rules_limit(&rules, hl_str_from(limits), hl_str_from(names)), HL_OK);
+    return rules;
+}
+
+Test(claims, a_claim_says_a_limit_and_the_rules_say_the_others)
+{
+    struct hl_claim_rules rules =
+        limited("max_running=4,rate=100/m,max_priority=low", "rate=r,max_queued=q,max_priority=p");
+    cr_assert(is_outside("{\"exp\":1700000000}", &rules));
+    cr_expect_eq(claims.limits.max_running, 4);
+    cr_expect_eq(claims.limits.max_queued, 0);
+    cr_expect_eq(claims.limits.rate.count, 100);
+    cr_expect_eq(claims.limits.max_priority, HL_PRIORITY_LOW);
+    cr_expect_eq(claims.limits.revision, 0);
+    cr_assert(is_outside("{\"exp\":1700000000,\"iat\":1600000000,\"r\":\"7/s\",\"q\":9,"
+                         "\"p\":\"high\",\"max_running\":1}",
+        &rules));
+    cr_expect_eq(claims.limits.max_running, 4, "nothing names that claim");
+    cr_expect_eq(claims.limits.max_queued, 9);
+    cr_expect(claims.limits.rate.count == 7 && claims.limits.rate.window_s == 1);
+    cr_expect_eq(claims.limits.max_priority, HL_PRIORITY_HIGH);
+    cr_expect_eq(claims.limits.revision, 1600000000, "the later token's hold");
+    hl_claim_rules_fini(&rules);
+}
+
+Test(claims, a_claim_that_is_no_limit_is_refused_by_its_name)
+{
+    static const struct {
+        const char *text;
+        enum hl_refusal_cause cause;
+    } cases[] = {{"\"n\":null", HL_REFUSAL_TOKEN_MAX_RUNNING},
+        {"\"n\":\"4\"", HL_REFUSAL_TOKEN_MAX_RUNNING}, {"\"n\":0", HL_REFUSAL_TOKEN_MAX_RUNNING},
+        {"\"n\":-1", HL_REFUSAL_TOKEN_MAX_RUNNING}, {"\"n\":1.5", HL_REFUSAL_TOKEN_MAX_RUNNING},
+        {"\"n\":1000000001", HL_REFUSAL_TOKEN_MAX_RUNNING},
+        {"\"n\":[4]", HL_REFUSAL_TOKEN_MAX_RUNNING}, {"\"q\":true", HL_REFUSAL_TOKEN_MAX_QUEUED},
+        {"\"r\":100", HL_REFUSAL_TOKEN_RATE}, {"\"r\":\"100\"", HL_REFUSAL_TOKEN_RATE},
+        {"\"r\":\"\"", HL_REFUSAL_TOKEN_RATE}, {"\"r\":null", HL_REFUSAL_TOKEN_RATE},
+        {"\"p\":\"urgent\"", HL_REFUSAL_TOKEN_MAX_PRIORITY},
+        {"\"p\":1", HL_REFUSAL_TOKEN_MAX_PRIORITY}, {"\"p\":null", HL_REFUSAL_TOKEN_MAX_PRIORITY}};
+    struct hl_claim_rules rules = limited("", "max_running=n,max_queued=q,rate=r,max_priority=p");
+    char text[128];
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        snprintf(text, sizeof text, "{\"exp\":1700000000,%s}", cases[i].text);
+        cr_expect_eq(hl_claims_read_outside(parse(text), &rules, &claims), cases[i].cause, "%s",
+            cases[i].text);
+    }
+    hl_claim_rules_fini(&rules);
+}

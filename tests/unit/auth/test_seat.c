@@ -9,6 +9,7 @@
 
 #include "auth/auth.h"
 #include "auth/issuer.h"
+#include "auth/outsider.h"
 #include "auth/principal.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "store/account.h"
 #include "store/backend.h"
+#include "token.h"
 
 static struct hl_config *config;
 static struct hl_store *store;
@@ -58,12 +60,13 @@ static void close_auth(void)
     hl_auth_free(auth);
 }
 
-static void begin(void)
+#define VARIABLES                                                                                  \
+    "HOOKLINE_STORE=memory", "HOOKLINE_DATA_DIR=/nonexistent", "HOOKLINE_LOG_LEVEL=error"
+
+static void begin_with(char **variables)
 {
     struct hl_buf problems, warnings;
     char why[256];
-    char *variables[] = {"HOOKLINE_STORE=memory", "HOOKLINE_DATA_DIR=/nonexistent",
-        "HOOKLINE_LOG_LEVEL=error", NULL};
     hl_buf_init(&problems, 0);
     hl_buf_init(&warnings, 0);
     hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
@@ -74,6 +77,12 @@ static void begin(void)
     open_auth();
 }
 
+static void begin(void)
+{
+    char *variables[] = {VARIABLES, NULL};
+    begin_with(variables);
+}
+
 static void end(void)
 {
     close_auth();
@@ -82,6 +91,26 @@ static void end(void)
 }
 
 TestSuite(seat, .init = begin, .fini = end);
+
+static struct signer elsewhere;
+
+static void begin_outside(void)
+{
+    char secret[128];
+    signer_init(&elsewhere, HL_ALG_HS256);
+    snprintf(secret, sizeof secret, "HOOKLINE_JWT_SECRET=%s", elsewhere.secret);
+    char *variables[] = {VARIABLES, secret, "HOOKLINE_JWT_LIMITS=max_running=1,max_priority=low",
+        "HOOKLINE_JWT_LIMIT_CLAIMS=max_running=most", NULL};
+    begin_with(variables);
+}
+
+static void end_outside(void)
+{
+    end();
+    signer_fini(&elsewhere);
+}
+
+TestSuite(outside, .init = begin_outside, .fini = end_outside);
 
 /* ---- a store that others share ---- */
 
@@ -579,4 +608,66 @@ Test(late, what_others_do_with_accounts_meanwhile_counts)
     cr_assert_eq(ask(&desks[0], token), 401);
     cr_assert_eq(shared.asked, 0);
     free(token);
+}
+
+/* ---- limits of tokens from outside ---- */
+
+static unsigned ask_outside(struct desk *desk, const char *subject, const char *more)
+{
+    static char token[TOKEN_MAX];
+    char claims[256];
+    snprintf(claims, sizeof claims, "{\"exp\":4000000000,\"project_id\":\"p\",\"sub\":\"%s\"%s}",
+        subject, more);
+    token_make(&elsewhere, "{\"alg\":\"HS256\"}", claims, token);
+    return ask(desk, token);
+}
+
+Test(outside, tokens_of_one_subject_share_its_limits_in_every_seat)
+{
+    cr_assert_eq(ask_outside(&desks[0], "me", ""), 200, "%s", why_not.detail);
+    struct hl_quota *mine = who->quota;
+    cr_assert(hl_quota_has_limits(mine) && hl_quota_enter(mine));
+    cr_assert_eq(hl_principal_max_priority(who), HL_PRIORITY_LOW);
+    cr_assert_eq(ask_outside(&desks[1], "me", ",\"n\":2"), 200);
+    cr_assert_eq(who->quota, mine);
+    cr_assert_not(hl_quota_enter(mine));
+    cr_assert_eq(ask_outside(&desks[1], "you", ""), 200);
+    cr_assert_neq(who->quota, mine);
+    cr_assert_eq(ask_outside(&desks[1], "me", ",\"iat\":1,\"most\":2"), 200);
+    cr_assert(hl_quota_enter(mine), "its later token says so");
+}
+
+Test(outside, a_claim_that_is_no_limit_is_refused)
+{
+    cr_assert_eq(ask_outside(&desks[0], "me", ",\"most\":\"2\""), 401);
+    cr_assert_str_eq(why_not.cause, "TOKEN_MAX_RUNNING");
+}
+
+Test(outside, an_accounts_limits_are_its_own)
+{
+    struct hl_account account = make_account(1);
+    char *token = make_token(&account, HOUR_MS);
+    cr_assert(hl_auth_admit(auth, &account));
+    cr_assert_eq(ask(&desks[0], token), 200);
+    cr_assert_not(hl_quota_has_limits(who->quota));
+    free(token);
+    token = make_token(NULL, HOUR_MS);
+    cr_assert_eq(ask(&desks[0], token), 200, "a session");
+    cr_assert_null(who->quota);
+    free(token);
+}
+
+Test(outside, a_token_is_checked_again_when_its_subject_was_forgotten)
+{
+    char subject[32];
+    cr_assert_eq(ask_outside(&desks[0], "me", ""), 200);
+    cr_assert_eq(ask_outside(&desks[0], "me", ""), 200);
+    cr_assert_eq(waited, 0);
+    for (unsigned i = 0; i < 2 * HL_OUTSIDERS_MAX; i++) {
+        snprintf(subject, sizeof subject, "%u", i);
+        cr_assert_eq(ask_outside(&desks[1], subject, ""), 200);
+    }
+    cr_assert_eq(ask_outside(&desks[0], "me", ""), 200);
+    cr_assert_eq(waited, 1);
+    cr_assert(hl_quota_enter(who->quota));
 }

@@ -80,6 +80,21 @@ Test(quota, of_two_limits_those_of_the_later_change_hold)
     cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
 }
 
+Test(quota, for_somebody_else_it_begins_anew_but_counts_who_is_inside)
+{
+    set(2, two_a_minute, 9);
+    cr_assert(hl_quota_enter(&quota));
+    cr_assert(hl_quota_count(&quota, 1) && hl_quota_count(&quota, 1));
+    struct hl_limits others = HL_LIMITS_NONE;
+    others.max_running = 1;
+    others.rate = two_a_minute;
+    hl_quota_renew(&quota, others);
+    cr_assert_not(hl_quota_enter(&quota));
+    cr_assert(hl_quota_count(&quota, 2));
+    hl_quota_leave(&quota);
+    cr_assert(hl_quota_enter(&quota));
+}
+
 Test(quota, what_another_database_says_holds_though_its_revision_is_lower)
 {
     struct hl_limits limits = {.max_running = 1, .revision = 1, .overrules = true};
