@@ -45,28 +45,28 @@ static bool is_key(const char *variable)
 }
 
 /* Whoever looks after the database need not have the key: one that opens nothing stands for it. */
-static char **without_key(char *const *environ)
+static char **without_key(char *const *environment)
 {
     static char no_key[] =
         "HOOKLINE_KEY=0000000000000000000000000000000000000000000000000000000000000000";
     size_t n = 0, kept = 0;
-    while (environ[n])
+    while (environment[n])
         n++;
     char **out = calloc(n + 2, sizeof(*out));
     for (size_t i = 0; out && i < n; i++)
-        if (!is_key(environ[i]))
-            out[kept++] = environ[i];
+        if (!is_key(environment[i]))
+            out[kept++] = environment[i];
     if (out)
         out[kept] = no_key;
     return out;
 }
 
 /* With another store the key may be one too many: that is not what is wrong. */
-static bool has_postgres(char *const *environ)
+static bool has_postgres(char *const *environment)
 {
-    for (; *environ; environ++)
-        if (strncmp(*environ, "HOOKLINE_STORE=", strlen("HOOKLINE_STORE=")) == 0)
-            return strcmp(*environ, "HOOKLINE_STORE=postgres") == 0;
+    for (; *environment; environment++)
+        if (strncmp(*environment, "HOOKLINE_STORE=", strlen("HOOKLINE_STORE=")) == 0)
+            return strcmp(*environment, "HOOKLINE_STORE=postgres") == 0;
     return false;
 }
 
@@ -89,12 +89,12 @@ static int load_config(const struct hl_cli *cli, struct hl_config **config)
     if (!has_postgres(cli->environ))
         return refuse_store(cli);
     struct hl_cli keyless = *cli;
-    char **environ = without_key(cli->environ);
-    if (!environ)
+    char **environment = without_key(cli->environ);
+    if (!environment)
         return hl_cli_fail(cli, "%s", hl_err_text(HL_ERR_NOMEM));
-    keyless.environ = environ;
+    keyless.environ = environment;
     int status = hl_cli_load_config(&keyless, config);
-    free(environ);
+    free(environment);
     return status;
 }
 
