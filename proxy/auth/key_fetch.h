@@ -2,23 +2,18 @@
 #ifndef HL_AUTH_KEY_FETCH_H
 #define HL_AUTH_KEY_FETCH_H
 
-#include <curl/curl.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "dns/resolver.h"
+#include "dns/fetcher.h"
 
 struct hl_buf;
 struct hl_str;
 
 #define HL_KEY_FETCH_MS (10 * 1000) /* for a set of keys; as long for what leads to it */
 
-/* What fetches are made with. */
+/* What fetches are made with; the keeper sleeps in `http.multi`. */
 struct hl_key_fetcher {
-    CURLM *multi;
-    struct hl_resolver resolver; /* nothing is under way between two fetches */
-    const _Atomic bool *stops;
+    struct hl_fetcher http;
     const char *ca_file; /* dns/trust.h; NULL: libcurl's default */
     const char
         *token_file; /* of what the server wants to see; read for each fetch; NULL: nothing */
@@ -26,7 +21,7 @@ struct hl_key_fetcher {
 };
 
 /* Fetches `url` into `out`, which has a limit. Blocks until `until_ms` (monotonic) at the latest, or until
- * `*stops` and a curl_multi_wakeup. NULL: a 200, and its body is whole; else why not, static text. */
+ * `*http.stops` and a curl_multi_wakeup. NULL: a 200, and its body is whole; else why not, static text. */
 const char *hl_key_fetch(
     struct hl_key_fetcher *f, struct hl_str url, uint64_t until_ms, struct hl_buf *out);
 

@@ -202,7 +202,7 @@ static void fetch_url(struct hl_key_keeper *keeper)
 static void wake(void *arg)
 {
     struct hl_key_keeper *keeper = arg;
-    curl_multi_wakeup(keeper->fetcher.multi);
+    curl_multi_wakeup(keeper->fetcher.http.multi);
 }
 
 static void take_mail(struct hl_key_keeper *keeper)
@@ -331,24 +331,22 @@ static void keeper_main(void *arg)
         }
         uint64_t due = earliest(keeper);
         if (due > now && !atomic_load(&keeper->stops))
-            curl_multi_poll(keeper->fetcher.multi, NULL, 0, (int)(due - now), NULL);
+            curl_multi_poll(keeper->fetcher.http.multi, NULL, 0, (int)(due - now), NULL);
     }
     report_uses(keeper);
     for (take_mail(keeper); keeper->untold > 0; take_mail(keeper))
-        curl_multi_poll(keeper->fetcher.multi, NULL, 0, 1000, NULL);
+        curl_multi_poll(keeper->fetcher.http.multi, NULL, 0, 1000, NULL);
     answer_held(keeper);
 }
 
 int hl_key_keeper_start(struct hl_key_keeper *keeper)
 {
     uint64_t now = hl_clock_mono_ms();
-    keeper->fetcher.multi = curl_multi_init();
-    if (!keeper->fetcher.multi)
+    if (!hl_fetcher_init(&keeper->fetcher.http))
         return ENOMEM;
-    keeper->fetcher.stops = &keeper->stops;
+    keeper->fetcher.http.stops = &keeper->stops;
     if (keeper->config->jwt_keys_token_file.n > 0)
         keeper->fetcher.token_file = keeper->config->jwt_keys_token_file.p;
-    hl_resolver_init(&keeper->fetcher.resolver);
     hl_mailbox_init(&keeper->mail, wake, keeper);
     keeper->file_due_ms = now + FILE_EVERY_MS;
     keeper->url_due_ms = now;
@@ -365,7 +363,7 @@ void hl_key_keeper_stop(struct hl_key_keeper *keeper)
     atomic_store(&keeper->stops, true);
     if (!keeper->is_started)
         return;
-    curl_multi_wakeup(keeper->fetcher.multi);
+    curl_multi_wakeup(keeper->fetcher.http.multi);
     hl_thread_join(&keeper->thread);
     keeper->is_started = false;
 }
@@ -373,14 +371,12 @@ void hl_key_keeper_stop(struct hl_key_keeper *keeper)
 void hl_key_keeper_fini(struct hl_key_keeper *keeper)
 {
     hl_trust_fini(&keeper->trust);
-    if (!keeper->fetcher.multi)
+    if (!keeper->fetcher.http.multi)
         return;
     take_mail(keeper);
     for (size_t i = 0; i < keeper->held_n; i++)
         hl_check_free(keeper->held[i]);
-    hl_resolver_fini(&keeper->fetcher.resolver);
-    curl_multi_cleanup(keeper->fetcher.multi);
-    keeper->fetcher.multi = NULL;
+    hl_fetcher_fini(&keeper->fetcher.http);
 }
 
 static bool has_outside_source(const struct hl_key_keeper *keeper)

@@ -20,9 +20,9 @@ struct hl_check;
 
 struct hl_key_keeper {
     struct hl_thread thread;
-    struct hl_mailbox mail;        /* struct hl_check; the store's replies */
-    struct hl_key_fetcher fetcher; /* it sleeps in its `multi` */
-    struct hl_trust trust;         /* HOOKLINE_JWT_CA_FILE */
+    struct hl_mailbox mail; /* struct hl_check; the store's replies */
+    struct hl_key_fetcher fetcher;
+    struct hl_trust trust; /* HOOKLINE_JWT_CA_FILE */
     const struct hl_config *config;
     struct hl_registry *registry;
     struct hl_store *store;

@@ -1,8 +1,8 @@
 /* resolver.c - look-ups on a loop: libcurl's own would be a thread each, which it joins on the multi's
  * thread when the transfer ends.
  *
- * Thread: its owner's. Promise: no call but hl_resolver_ask waits for a name server; a look-up that is cut is gone.
- * Not here: whom to ask for what (walk.c), which addresses may be reached (net/guard.c), that libcurl resolves nothing by itself
+ * Thread: its owner's. Promise: no call waits for a name server; a look-up that is cut is gone.
+ * Not here: whom to ask for what (walk.c), a thread that waits for its look-up (fetcher.c), which addresses may be reached (net/guard.c), that libcurl resolves nothing by itself
  * (CURLOPT_RESOLVER_START_FUNCTION). */
 #include "dns/resolver.h"
 
@@ -259,41 +259,6 @@ void hl_resolver_turn(struct hl_resolver *r)
         hl_resolver_cut(lookup);
         r->on_end(r->self, lookup);
     }
-}
-
-/* ---- for a thread that does one thing after the other ---- */
-
-static void on_addresses(void *self, struct hl_lookup *lookup)
-{
-    bool *is_done = self;
-    (void)lookup;
-    *is_done = true;
-}
-
-const char *hl_resolver_ask(
-    struct hl_resolver *r, struct hl_lookup *lookup, const struct hl_lookup_order *order)
-{
-    uint64_t now_ms = hl_clock_mono_ms();
-    bool is_done = false;
-    hl_lookup_init(lookup);
-    if (hl_guard_parse_host(order->host, order->is_bracketed, &lookup->addresses[0])) {
-        lookup->n = 1;
-        return NULL;
-    }
-    r->on_end = on_addresses;
-    r->self = &is_done;
-    if (hl_resolver_begin(r, lookup, order->host,
-            order->until_ms > now_ms ? order->until_ms - now_ms : 1) != HL_OK)
-        return "out of memory";
-    while (!is_done && !atomic_load(order->stops)) {
-        hl_resolver_collect(r);
-        int ms = (int)hl_resolver_wait_ms(r, hl_clock_mono_ms());
-        if (curl_multi_poll(order->multi, r->fds, r->n, ms, NULL) != CURLM_OK)
-            break;
-        hl_resolver_turn(r);
-    }
-    hl_resolver_cut(lookup);
-    return is_done ? lookup->why : "hookline stops";
 }
 
 /* ---- addresses in a table of one transfer's own: the multi handle's is that of all its

@@ -7,7 +7,6 @@
 #define HL_DNS_RESOLVER_H
 
 #include <curl/curl.h>
-#include <stdatomic.h>
 
 #include "base/compiler.h"
 #include "base/err.h"
@@ -64,21 +63,6 @@ void hl_resolver_collect(struct hl_resolver *r);
 uint64_t hl_resolver_wait_ms(const struct hl_resolver *r, uint64_t now_ms);
 /* After the wait for what was collected: reads it, asks again, ends what is over. */
 void hl_resolver_turn(struct hl_resolver *r);
-
-/* ---- for a thread that does one thing after the other, and sleeps in `multi` ---- */
-
-struct hl_lookup_order {
-    struct hl_str host; /* of a URL */
-    bool is_bracketed;
-    uint64_t until_ms; /* monotonic; of what is left at most HL_WALK_MAX_MS are for the look-up */
-    CURLM *multi;
-    const _Atomic bool *stops; /* with a curl_multi_wakeup: it ends */
-};
-
-/* Waits. NULL: `lookup` has the addresses, and is not under way; else why it has none, static text. A host
- * that is an address is that address. */
-const char *hl_resolver_ask(
-    struct hl_resolver *r, struct hl_lookup *lookup, const struct hl_lookup_order *order);
 
 /* ---- the addresses that a libcurl transfer is to use, in the place of its own resolving ---- */
 

@@ -5,14 +5,7 @@
 #include <curl/curl.h>
 
 #include "base/buf.h"
-#include "dns/resolver.h"
-
-/* What posts are made with; the tracer's thread's. */
-struct hl_poster {
-    CURLM *multi;
-    struct hl_resolver resolver; /* nothing is under way between two posts */
-    const _Atomic bool *stops;   /* with a curl_multi_wakeup: a post ends */
-};
+#include "dns/fetcher.h"
 
 struct hl_post_reply {
     long status;             /* 0: none came */
@@ -23,12 +16,8 @@ struct hl_post_reply {
 
 #define HL_POST_REPLY_MAX (64 * 1024)
 
-/* 0, or libcurl's way of saying out of memory. */
-HL_MUST_CHECK bool hl_poster_init(struct hl_poster *poster);
-void hl_poster_fini(struct hl_poster *poster);
-
 /* Blocks until `until_ms` (monotonic) at the latest. `reply` is initialized here and ended by the caller. */
-void hl_post(struct hl_poster *poster, const char *url, struct curl_slist *fields,
+void hl_post(struct hl_fetcher *fetcher, const char *url, struct curl_slist *fields,
     struct hl_str body, uint64_t until_ms, struct hl_post_reply *reply);
 /* Whether OTLP has it sent again: no answer, 429, 502, 503, 504. */
 bool hl_post_may_repeat(const struct hl_post_reply *reply);

@@ -34,7 +34,7 @@ struct hl_tracer {
     bool is_started;
     struct hl_mailbox mail; /* struct hl_span */
     struct hl_trace_setting setting;
-    struct hl_poster poster;
+    struct hl_fetcher fetcher;
     _Atomic bool stops;
     _Atomic uint32_t held; /* spans: in the mailbox and below */
     _Atomic int64_t ahead_us;
@@ -88,7 +88,7 @@ void hl_tracer_take(struct hl_tracer *tracer, struct hl_msg *msg)
     }
     hl_mailbox_post(&tracer->mail, msg);
     if (before + 1 == tracer->setting.batch_max)
-        curl_multi_wakeup(tracer->poster.multi);
+        curl_multi_wakeup(tracer->fetcher.multi);
 }
 
 /* ---- the spans that wait ---- */
@@ -142,7 +142,7 @@ static bool is_cut(const struct hl_tracer *tracer)
 static void sleep_until(struct hl_tracer *tracer, uint64_t until_ms)
 {
     for (uint64_t now; !is_cut(tracer) && (now = hl_clock_mono_ms()) < until_ms;)
-        curl_multi_poll(tracer->poster.multi, NULL, 0, (int)(until_ms - now), NULL);
+        curl_multi_poll(tracer->fetcher.multi, NULL, 0, (int)(until_ms - now), NULL);
 }
 
 static void note(struct hl_tracer *tracer, const struct hl_post_reply *reply)
@@ -205,7 +205,7 @@ static bool send_batch(struct hl_tracer *tracer, uint32_t n, struct hl_str body)
         if (tracer->end_ms && until_ms > tracer->end_ms)
             until_ms = tracer->end_ms;
         hl_post(
-            &tracer->poster, tracer->setting.url, tracer->setting.fields, body, until_ms, &reply);
+            &tracer->fetcher, tracer->setting.url, tracer->setting.fields, body, until_ms, &reply);
         bool is_ours = is_cut(tracer) && reply.status == 0;
         uint64_t next_ms =
             is_ours || reply.status / 100 == 2 ? 0 : next_try(tracer, &reply, tries, give_up_ms);
@@ -273,7 +273,7 @@ static void export_all(struct hl_tracer *tracer)
 static void flush(struct hl_tracer *tracer)
 {
     tracer->end_ms = hl_clock_mono_ms() + HL_TRACER_END_MS;
-    tracer->poster.stops = &tracer->never;
+    tracer->fetcher.stops = &tracer->never;
     take_mail(tracer);
     while (tracer->waiting > 0 && hl_clock_mono_ms() < tracer->end_ms)
         export_batch(tracer);
@@ -294,7 +294,7 @@ static void tracer_main(void *arg)
             continue;
         }
         uint64_t wake_ms = is_due ? tracer->not_before_ms : tracer->due_ms;
-        curl_multi_poll(tracer->poster.multi, NULL, 0, (int)(wake_ms - now), NULL);
+        curl_multi_poll(tracer->fetcher.multi, NULL, 0, (int)(wake_ms - now), NULL);
     }
     flush(tracer);
 }
@@ -322,11 +322,11 @@ enum hl_err hl_tracer_start(
     }
     curl_global_init(CURL_GLOBAL_DEFAULT);
     tracer->end = &tracer->first;
-    tracer->poster.stops = &tracer->stops;
+    tracer->fetcher.stops = &tracer->stops;
     tracer->due_ms = hl_clock_mono_ms() + tracer->setting.delay_ms;
     hl_mailbox_init(&tracer->mail, on_mail, tracer);
     look_at_clocks(tracer);
-    int rc = hl_poster_init(&tracer->poster)
+    int rc = hl_fetcher_init(&tracer->fetcher)
                  ? hl_thread_start(&tracer->thread, "traces", tracer_main, tracer)
                  : ENOMEM;
     tracer->is_started = rc == 0;
@@ -346,7 +346,7 @@ void hl_tracer_stop(struct hl_tracer *tracer)
     if (!tracer || !tracer->is_started)
         return;
     atomic_store(&tracer->stops, true);
-    curl_multi_wakeup(tracer->poster.multi);
+    curl_multi_wakeup(tracer->fetcher.multi);
     hl_thread_join(&tracer->thread);
     tracer->is_started = false;
 }
@@ -357,7 +357,7 @@ void hl_tracer_free(struct hl_tracer *tracer)
         return;
     take_mail(tracer);
     forget(tracer, tracer->waiting);
-    hl_poster_fini(&tracer->poster);
+    hl_fetcher_fini(&tracer->fetcher);
     hl_trace_setting_fini(&tracer->setting);
     free(tracer);
 }
