@@ -2,99 +2,61 @@
  * Not here: what a Python file says without being asked (sketch.c). */
 #include "dev/offer.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/compiler.h"
 #include "dev/sketch.h"
 
-#define PATIENCE_S 2
-#define ANSWER_MAX (4 * 1024 * 1024)
-#define DEPTH_MAX  6 /* of an example; what is deeper is {} */
+#define PATIENCE_MS 2000L
+#define ANSWER_MAX  (4 * 1024 * 1024)
+#define DEPTH_MAX   6 /* of an example; what is deeper is {} */
 
 /* ---- asking ---- */
 
-static int open_connection(uint16_t port)
+static size_t on_bytes(char *p, size_t one, size_t n, void *self)
 {
-    struct sockaddr_in at = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval patience = {.tv_sec = PATIENCE_S};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
-        return fd;
-    close(fd);
-    return -1;
+    struct hl_buf *answer = self;
+    return hl_buf_append(answer, p, one * n) == HL_OK ? n : 0;
 }
 
-static void exchange(int fd, uint16_t port, const char *path, struct hl_buf *answer)
+/* Of an answer that has no end what came in time counts. */
+static long get(CURL *easy, const char *url, struct curl_slist *fields, struct hl_buf *answer)
 {
-    int64_t until_ms = hl_clock_steady_ms() + PATIENCE_S * 1000;
-    char room[16 * 1024];
-    ssize_t n = snprintf(room, sizeof(room),
-        "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nAccept: application/json\r\n"
-        "Accept-Encoding: identity\r\nConnection: close\r\n\r\n",
-        path, port);
-    if (send(fd, room, (size_t)n, MSG_NOSIGNAL) != n)
-        return;
-    while (answer->n < ANSWER_MAX && hl_clock_steady_ms() < until_ms &&
-           (n = recv(fd, room, sizeof(room), 0)) > 0)
-        if (hl_buf_append(answer, room, (size_t)n) != HL_OK)
-            return;
-}
-
-/* Takes the sizes out of a chunked body (RFC 9112 7.1); what is not whole ends there. */
-static void join_chunks(char *body)
-{
-    char *to = body, *from = body, *digits_end;
-    for (;;) {
-        unsigned long n = strtoul(from, &digits_end, 16);
-        char *bytes = strstr(digits_end, "\r\n");
-        if (n == 0 || digits_end == from || !bytes || n > strlen(bytes + 2))
-            break;
-        memmove(to, bytes + 2, n);
-        to += n;
-        from = bytes + 2 + n;
+    long status = 0;
+    bool is_ready = curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http") == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, PATIENCE_MS) == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields) == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes) == CURLE_OK &&
+                    curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer) == CURLE_OK;
+    if (is_ready) {
+        (void)curl_easy_perform(easy); /* the status says whether there was an answer */
+        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
     }
-    *to = '\0';
-}
-
-static json_t *read_body(char *answer)
-{
-    char *body = strstr(answer, "\r\n\r\n");
-    if (!body)
-        return NULL;
-    *body = '\0';
-    if (strcasestr(answer, "\ntransfer-encoding: chunked"))
-        join_chunks(body + 4);
-    return json_loads(body + 4, JSON_DISABLE_EOF_CHECK, NULL);
+    return status;
 }
 
 json_t *hl_dev_ask(uint16_t port, const char *path, int *status)
 {
+    char url[256];
     struct hl_buf answer;
     json_t *read = NULL;
-    int fd = open_connection(port);
-    *status = 0;
-    hl_buf_init(&answer, 0);
-    if (fd >= 0) {
-        exchange(fd, port, path, &answer);
-        close(fd);
-    }
-    if (hl_buf_append(&answer, "", 1) == HL_OK && sscanf(answer.p, "HTTP/1.%*d %d", status) == 1 &&
-        *status == 200)
-        read = read_body(answer.p);
+    CURL *easy = curl_easy_init();
+    struct curl_slist *fields = curl_slist_append(NULL, "Accept: application/json");
+    hl_buf_init(&answer, ANSWER_MAX);
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", port, path);
+    *status = easy && fields ? (int)get(easy, url, fields, &answer) : 0;
+    if (*status == 200)
+        read = json_loadb(answer.p, answer.n, JSON_DISABLE_EOF_CHECK, NULL);
     hl_buf_fini(&answer);
+    curl_slist_free_all(fields);
+    curl_easy_cleanup(easy);
     return read;
 }
 
