@@ -205,8 +205,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     WITH(TOKEN_AUD, 401, BAD, "The token's `aud` does not include HOOKLINE_JWT_AUDIENCE."),
     WITH(TOKEN_MAX_RUNNING, 401, BAD,
         "The token's claim for max_running (HOOKLINE_JWT_LIMIT_CLAIMS) is not a whole number from "
-        "1 "
-        "to 1000000000."),
+        "1 to 1000000000."),
     WITH(TOKEN_MAX_QUEUED, 401, BAD,
         "The token's claim for max_queued (HOOKLINE_JWT_LIMIT_CLAIMS) is not a whole number from 1 "
         "to 1000000000."),

@@ -10,22 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "app_certificate.h"
 #include "loop_fixture.h"
 #include "tls/tls.h"
 
-/* For app.test and 127.0.0.1, the subject other.test, of the CA below. */
-static const char server_cert[] =
-    "-----BEGIN CERTIFICATE-----\n"
-    "MIIBgzCCASmgAwIBAgIUYZDWW4a+1F4RwtcaxJaL5UIyTLMwCgYIKoZIzj0EAwIw\n"
-    "DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MDg1NTAzWhgPMjEyNjExMDMwODU1MDNa\n"
-    "MBUxEzARBgNVBAMMCm90aGVyLnRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n"
-    "AAQ3zFbZdgkeWnI+x1kt/yBu7nz5BpF00K0UtfdoIllikk7lANgjEf/qL9I0XV0W\n"
-    "vYqIwmt3DVXNiioO+gHItO3/o10wWzAZBgNVHREEEjAQgghhcHAudGVzdIcEfwAA\n"
-    "ATAdBgNVHQ4EFgQUUGGlj9QH2deCAQzlZX+MY0anE74wHwYDVR0jBBgwFoAUszyZ\n"
-    "ba4lDLyeoIefpskO34vbMH8wCgYIKoZIzj0EAwIDSAAwRQIhAP2pvyezR4+3kcsX\n"
-    "oGqXnJT1bUvI7uLj8HGrz7k1NEC0AiAWhdoEDsyIMxpjWdPrf3uNfVmZHFRcezO2\n"
-    "IcAGtdY9oA==\n"
-    "-----END CERTIFICATE-----\n";
+/* Which has issued app_certificate. */
 static const char ca_cert[] = "-----BEGIN CERTIFICATE-----\n"
                               "MIIBcDCCARegAwIBAgIUfUQTikbMTozhyLt7o/iecbBQDrowCgYIKoZIzj0EAwIw\n"
                               "DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MDg1NDQ1WhgPMjEyNjExMDMwODU0NDVa\n"
@@ -92,7 +81,7 @@ static void begin_trusting(const char *authorities)
     char why[512] = "";
     socklen_t n = sizeof(address);
     cr_assert_not_null(mkdtemp(directory));
-    write_file(cert, "cert", server_cert);
+    write_file(cert, "cert", app_certificate);
     write_file(key, "key", mbedtls_test_srv_key_ec);
     write_file(ca, "ca", authorities);
     const struct hl_tls_files own = {
@@ -319,7 +308,7 @@ Test(tls_client, takes_of_a_replica_its_own_certificate_alone_or_the_one_before)
 {
     struct hl_tls *other;
     char why[512] = "", kept[64];
-    write_file(kept, "kept", server_cert);
+    write_file(kept, "kept", app_certificate);
     const struct hl_tls_files files = {.cert = kept,
         .cert_option = "CERT",
         .key = key,

@@ -6,21 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app_certificate.h"
 #include "tls/identity.h"
-
-/* Valid until the year 2126. */
-static const char valid_cert[] =
-    "-----BEGIN CERTIFICATE-----\n"
-    "MIIBgzCCASmgAwIBAgIUYZDWW4a+1F4RwtcaxJaL5UIyTLMwCgYIKoZIzj0EAwIw\n"
-    "DTELMAkGA1UEAwwCY2EwIBcNMjYxMTI3MDg1NTAzWhgPMjEyNjExMDMwODU1MDNa\n"
-    "MBUxEzARBgNVBAMMCm90aGVyLnRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC\n"
-    "AAQ3zFbZdgkeWnI+x1kt/yBu7nz5BpF00K0UtfdoIllikk7lANgjEf/qL9I0XV0W\n"
-    "vYqIwmt3DVXNiioO+gHItO3/o10wWzAZBgNVHREEEjAQgghhcHAudGVzdIcEfwAA\n"
-    "ATAdBgNVHQ4EFgQUUGGlj9QH2deCAQzlZX+MY0anE74wHwYDVR0jBBgwFoAUszyZ\n"
-    "ba4lDLyeoIefpskO34vbMH8wCgYIKoZIzj0EAwIDSAAwRQIhAP2pvyezR4+3kcsX\n"
-    "oGqXnJT1bUvI7uLj8HGrz7k1NEC0AiAWhdoEDsyIMxpjWdPrf3uNfVmZHFRcezO2\n"
-    "IcAGtdY9oA==\n"
-    "-----END CERTIFICATE-----\n";
 
 static struct hl_tls_resumptions kept;
 static mbedtls_ssl_config config;
@@ -71,7 +58,7 @@ static bool is_offered(const struct hl_tls_place *to)
 
 Test(tls_resumption, offers_a_session_to_the_place_that_gave_it_alone)
 {
-    keep_session_of(valid_cert);
+    keep_session_of(app_certificate);
     cr_assert_not(is_offered(&other));
     cr_assert(is_offered(&place));
 }
