@@ -11,6 +11,7 @@
 #include "api/admin.h"
 #include "api/rest.h"
 #include "auth/auth.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "loop/thread.h"
@@ -18,17 +19,20 @@
 #include "store/claim.h"
 #include "store/store.h"
 #include "webhook/sender.h"
+#include "worker/left.h"
 #include "worker/worker.h"
 
 /* Attempts in flight at the end have this long; what is cut is sent again at the next start. */
 #define SENDER_GRACE_MS 5000
 #define STORE_LOOK_MS   50
+#define REPORT_MS       10000 /* what is left is logged so often */
 
 static void on_app_lost(struct hl_readiness *readiness);
 static void on_signal(uv_signal_t *handle, int signum);
 static void on_timer(struct hl_timer *timer);
 static void on_tunnel_timer(struct hl_timer *timer);
 static void on_store_timer(struct hl_timer *timer);
+static void on_report_timer(struct hl_timer *timer);
 static void on_message(void *self, struct hl_msg *msg);
 
 bool hl_control_open(struct hl_control *ctl)
@@ -52,6 +56,7 @@ bool hl_control_open(struct hl_control *ctl)
     hl_timer_init(&ctl->timer, on_timer);
     hl_timer_init(&ctl->tunnel_timer, on_tunnel_timer);
     hl_timer_init(&ctl->store_timer, on_store_timer);
+    hl_timer_init(&ctl->report_timer, on_report_timer);
     hl_readiness_init(&ctl->readiness, &ctl->loop, &ctl->wheel, &ctl->reader, ctl->config,
         &ctl->service.connections);
     ctl->readiness.on_lost = on_app_lost;
@@ -60,11 +65,24 @@ bool hl_control_open(struct hl_control *ctl)
     return rc == 0;
 }
 
-static void tell_workers(struct hl_control *ctl, enum hl_worker_message what)
+/* False: out of memory, for what is no stage of the end. */
+static bool tell_workers(struct hl_control *ctl, enum hl_worker_message what)
 {
+    bool are_told = true;
     for (uint32_t i = 0; i < ctl->started; i++)
         if (!hl_worker_tell(ctl->service.workers[i], what))
-            HL_LOG(ERROR, "a message to a worker was lost: out of memory");
+            are_told = false;
+    if (!are_told)
+        HL_LOG(ERROR, "a message to a worker was lost: out of memory");
+    return are_told;
+}
+
+static void log_left(const struct hl_control *ctl, const char *what)
+{
+    char text[HL_LEFT_TEXT];
+    struct hl_left left = hl_left_count(&ctl->service);
+    hl_left_write(&left, text);
+    HL_LOG(INFO, what, HL_LOG_TEXT("left", text));
 }
 
 static void on_app_lost(struct hl_readiness *readiness)
@@ -88,6 +106,7 @@ void hl_control_close(struct hl_control *ctl)
     hl_timer_fini(&ctl->wheel, &ctl->timer);
     hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
     hl_timer_fini(&ctl->wheel, &ctl->store_timer);
+    hl_timer_fini(&ctl->wheel, &ctl->report_timer);
     hl_signal_close(&ctl->sigterm);
     hl_signal_close(&ctl->sigint);
     hl_wheel_close(&ctl->wheel);
@@ -105,7 +124,8 @@ void hl_control_cut(struct hl_control *ctl)
 static void drain(struct hl_control *ctl)
 {
     ctl->state = HL_CONTROL_DRAINING;
-    HL_LOG(INFO, "listeners closed; running calls may finish");
+    log_left(ctl, "listeners closed; running calls may finish");
+    hl_timer_arm(&ctl->wheel, &ctl->report_timer, REPORT_MS);
     hl_rest_end_waits(ctl->rest);
     hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->drain_timeout_ms);
     hl_timer_arm(&ctl->wheel, &ctl->tunnel_timer, ctl->config->tunnel_drain_ms);
@@ -118,9 +138,23 @@ static void on_timer(struct hl_timer *timer)
     if (ctl->state == HL_CONTROL_DELAY) {
         drain(ctl);
     } else if (ctl->state == HL_CONTROL_DRAINING) {
-        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT has passed; running calls are cut off");
+        struct hl_left left = hl_left_count(&ctl->service);
+        char text[HL_LEFT_TEXT];
+        hl_left_write(&left, text);
+        HL_LOG(WARN, "HOOKLINE_DRAIN_TIMEOUT has passed; running calls are cut off",
+            HL_LOG_TEXT("left", text));
+        ctl->has_cut = !hl_left_is_done(&left);
         hl_control_cut(ctl);
     }
+}
+
+static void on_report_timer(struct hl_timer *timer)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(timer, struct hl_control, report_timer);
+    if (ctl->state != HL_CONTROL_DRAINING)
+        return;
+    log_left(ctl, "still draining");
+    hl_timer_arm(&ctl->wheel, timer, REPORT_MS);
 }
 
 static void on_tunnel_timer(struct hl_timer *timer)
@@ -130,16 +164,25 @@ static void on_tunnel_timer(struct hl_timer *timer)
         tell_workers(ctl, HL_WORKER_CLOSE_TUNNELS);
 }
 
+/* What of HOOKLINE_SHUTDOWN_DELAY is left: it has begun when calls were first sent elsewhere. */
+static uint64_t rest_of_delay(const struct hl_control *ctl)
+{
+    uint64_t all_ms = ctl->config->shutdown_delay_ms;
+    uint64_t gone_ms = ctl->state == HL_CONTROL_ASIDE ? hl_clock_mono_ms() - ctl->aside_ms : 0;
+    return gone_ms < all_ms ? all_ms - gone_ms : 0;
+}
+
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct hl_control *ctl = handle->data;
     HL_LOG(INFO, "signal", HL_LOG_TEXT("name", strsignal(signum)));
-    if (ctl->state == HL_CONTROL_SERVING) {
+    if (ctl->state <= HL_CONTROL_ASIDE) {
+        uint64_t delay_ms = rest_of_delay(ctl);
         hl_rest_tell_drain(ctl->rest, "signal", signum == SIGTERM ? "SIGTERM" : "SIGINT");
         ctl->state = HL_CONTROL_DELAY;
         atomic_store(&ctl->service.is_draining, true);
         tell_workers(ctl, HL_WORKER_DRAIN);
-        hl_timer_arm(&ctl->wheel, &ctl->timer, ctl->config->shutdown_delay_ms);
+        hl_timer_arm(&ctl->wheel, &ctl->timer, delay_ms);
     } else if (ctl->state == HL_CONTROL_ENDING) {
         hl_sender_cut(ctl->sender);
     } else {
@@ -159,11 +202,50 @@ static void leave(struct hl_control *ctl)
 void hl_control_on_idle(struct hl_idle *idle)
 {
     struct hl_control *ctl = HL_CONTAINER_OF(idle, struct hl_control, idle);
-    if (ctl->state != HL_CONTROL_SERVING)
+    if (ctl->state > HL_CONTROL_ASIDE)
         return;
     HL_LOG(INFO, "idle for HOOKLINE_IDLE_EXIT: stopping");
     hl_rest_tell_drain(ctl->rest, "idle", NULL);
     leave(ctl);
+}
+
+/* ---- what is asked of the process by a call ---- */
+
+enum hl_err hl_control_set_aside(struct hl_service *service)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
+    if (ctl->state != HL_CONTROL_SERVING)
+        return HL_ERR_EXISTS;
+    if (!tell_workers(ctl, HL_WORKER_ASIDE))
+        return HL_ERR_NOMEM; /* whoever was told is told again */
+    ctl->state = HL_CONTROL_ASIDE;
+    ctl->aside_ms = hl_clock_mono_ms();
+    atomic_store(&service->is_draining, true);
+    log_left(ctl, "draining: calls are still answered, nothing is taken from the queue");
+    return HL_OK;
+}
+
+enum hl_err hl_control_take_back(struct hl_service *service)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
+    if (ctl->state != HL_CONTROL_ASIDE)
+        return ctl->state == HL_CONTROL_SERVING ? HL_ERR_NOT_FOUND : HL_ERR_CONFLICT;
+    if (!tell_workers(ctl, HL_WORKER_BACK))
+        return HL_ERR_NOMEM;
+    ctl->state = HL_CONTROL_SERVING;
+    atomic_store(&service->is_draining, false);
+    HL_LOG(INFO, "draining was taken back");
+    return HL_OK;
+}
+
+enum hl_err hl_control_quit(struct hl_service *service)
+{
+    struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
+    if (ctl->state > HL_CONTROL_DELAY)
+        return HL_ERR_EXISTS;
+    HL_LOG(INFO, "asked to stop");
+    leave(ctl);
+    return HL_OK;
 }
 
 /* ---- a store that opens later ---- */
@@ -172,7 +254,7 @@ static void on_store_timer(struct hl_timer *timer)
 {
     struct hl_control *ctl = HL_CONTAINER_OF(timer, struct hl_control, store_timer);
     enum hl_store_standing standing = hl_store_standing(ctl->store);
-    if (ctl->state != HL_CONTROL_SERVING)
+    if (ctl->state > HL_CONTROL_ASIDE)
         return;
     if (standing == HL_STORE_REFUSED) {
         HL_LOG(ERROR, hl_store_refusal(ctl->store));
@@ -217,6 +299,7 @@ static void on_app_stopped(struct hl_supervisor *supervisor)
     struct hl_control *ctl = HL_CONTAINER_OF(supervisor, struct hl_control, supervisor);
     uint64_t grace_ms = ctl->state == HL_CONTROL_CUT ? 0 : SENDER_GRACE_MS;
     ctl->state = HL_CONTROL_ENDING;
+    hl_rest_tell_drained(ctl->rest);
     close_admin(ctl);
     hl_sender_stop(ctl->sender, grace_ms, on_sender_end, ctl);
 }

@@ -1,7 +1,11 @@
 /* control.h - the control thread: its loop, and the order in which everything stops.
  *
- * SERVING ─▶ DELAY ─▶ DRAINING ─▶ (CUT) ─▶ ENDING: a signal, HOOKLINE_IDLE_EXIT or a store that never
- * opens begins it, further signals and deadlines hurry it. Main's thread. */
+ *   SERVING ──▶ DELAY ─▶ DRAINING ─▶ (CUT) ─▶ ENDING
+ *     ▲ ▼         ▲         ▲
+ *    ASIDE ───────┴─────────┘
+ *
+ * A signal begins it, `POST /quit`, HOOKLINE_IDLE_EXIT or a store that never opens, the last three without the delay;
+ * further signals and deadlines hurry it. `POST /drain` sets aside, and can be taken back. Main's thread. */
 #ifndef HL_CONTROL_H
 #define HL_CONTROL_H
 
@@ -19,6 +23,7 @@
 
 enum hl_control_state {
     HL_CONTROL_SERVING,
+    HL_CONTROL_ASIDE,    /* as DELAY, for as long as nobody says otherwise */
     HL_CONTROL_DELAY,    /* not ready any more, still accepting: load balancers need that long */
     HL_CONTROL_DRAINING, /* listeners closed; running calls end */
     HL_CONTROL_CUT,      /* workers end at once */
@@ -48,11 +53,14 @@ struct hl_control {
     struct hl_gate_seat gate;
     struct hl_msg sender_ended;
     struct hl_msg *worker_ended; /* one for each worker; owned: an end is told without memory */
-    struct hl_timer timer, tunnel_timer, store_timer;
+    struct hl_timer timer, tunnel_timer, store_timer, report_timer;
     enum hl_control_state state;
-    uint32_t started, ended; /* workers */
+    uint64_t aside_ms;                       /* monotonic: since when, if it is */
+    uint32_t started, ended;                 /* workers */
+    uint64_t stayed_runs, stayed_deliveries; /* with the store, when all else had ended */
     bool has_loop;
     bool has_failed; /* it ends because it cannot do what it is for */
+    bool has_cut;    /* HOOKLINE_DRAIN_TIMEOUT has ended calls or runs */
 };
 
 /* The loop with all that runs on it from the start; false: it cannot be made. */
@@ -67,6 +75,10 @@ void hl_control_cut(struct hl_control *ctl);
 
 /* HOOKLINE_IDLE_EXIT is over. */
 void hl_control_on_idle(struct hl_idle *idle);
+/* What the REST interface asks for (api/rest_call.h). */
+enum hl_err hl_control_set_aside(struct hl_service *service);
+enum hl_err hl_control_take_back(struct hl_service *service);
+enum hl_err hl_control_quit(struct hl_service *service);
 /* On a worker's thread, its last act. */
 void hl_control_on_worker_end(struct hl_service *service, uint32_t index);
 

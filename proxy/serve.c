@@ -1,7 +1,7 @@
 /* serve.c - the process that serves: reads the settings, starts store, delivery, workers and admin
  * listener in that order, and takes them down in reverse once the control loop has ended.
  * Owns: struct hl_control. Thread: main.
- * Promise: whenever a signal comes, the status is 0.
+ * Promise: whenever a signal comes, the status is 0, or 3 where HOOKLINE_DRAIN_TIMEOUT has ended calls.
  * Not here: what the threads do, when they end (control.c). */
 #include "serve.h"
 
@@ -176,6 +176,9 @@ static void forget_visits(struct hl_service *s, uint32_t workers)
     free(s->visits);
 }
 
+static const struct hl_rest_stop stop_calls = {
+    .set_aside = hl_control_set_aside, .take_back = hl_control_take_back, .quit = hl_control_quit};
+
 static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
@@ -220,7 +223,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         .service = &ctl->service,
         .reader = &ctl->reader,
         .tls = ctl->tls,
-        .auth = ctl->service.auth};
+        .auth = ctl->service.auth,
+        .stop = &stop_calls};
     ctl->rest = hl_rest_new(&ctl->loop, &parts);
     if (!ctl->rest)
         return false;
@@ -262,6 +266,13 @@ static void log_start(const struct hl_control *ctl)
             INFO, "health and metrics", HL_LOG_TEXT("address", config->admin_listen.items[i].text));
 }
 
+static void note_stayed(struct hl_control *ctl)
+{
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(ctl->store);
+    ctl->stayed_runs = hl_counter_get(&gauges->queued_runs) + hl_counter_get(&gauges->waiting_runs);
+    ctl->stayed_deliveries = hl_counter_get(&gauges->pending_deliveries);
+}
+
 /* In the reverse of the order in which they were started. */
 static void stop_all(struct hl_control *ctl)
 {
@@ -275,8 +286,10 @@ static void stop_all(struct hl_control *ctl)
     if (ctl->sender)
         hl_sender_join(ctl->sender);
     hl_tracer_stop(s->tracer);
-    if (ctl->store)
+    if (ctl->store) {
+        note_stayed(ctl);
         hl_store_close(ctl->store);
+    }
     hl_sender_free(ctl->sender);
     for (uint32_t i = 0; s->workers && i < s->worker_count; i++)
         hl_worker_free(s->workers[i]);
@@ -356,7 +369,9 @@ static int run(struct hl_control *ctl)
     }
     if (ctl->has_loop)
         uv_run(&ctl->loop, UV_RUN_DEFAULT);
-    return is_started && !ctl->has_failed ? HL_CLI_OK : HL_CLI_FAILED;
+    if (!is_started || ctl->has_failed)
+        return HL_CLI_FAILED;
+    return ctl->has_cut ? HL_CLI_CUT : HL_CLI_OK;
 }
 
 int hl_serve(const struct hl_cli *cli)
@@ -380,10 +395,12 @@ int hl_serve(const struct hl_cli *cli)
         show_memory(true);
     status = run(ctl);
     stop_all(ctl);
+    bool is_orderly = status != HL_CLI_FAILED;
+    if (is_orderly)
+        HL_LOG(INFO, "stopped", HL_LOG_INT("runs_stored", ctl->stayed_runs),
+            HL_LOG_INT("deliveries_stored", ctl->stayed_deliveries));
     free(ctl);
-    if (status == HL_CLI_OK)
-        HL_LOG(INFO, "stopped");
     hl_run_log_stop();
-    hl_log_writer_stop(status == HL_CLI_OK ? LOG_END_MS : LOG_FAILED_END_MS);
+    hl_log_writer_stop(is_orderly ? LOG_END_MS : LOG_FAILED_END_MS);
     return status;
 }

@@ -35,6 +35,29 @@ static bool is_rest(struct hl_str path)
            !hl_str_eq(path, HL_STR(HL_DESCRIPTION_PATH));
 }
 
+/* What is done with the process. */
+static bool is_of_process(struct hl_str path)
+{
+    return hl_str_eq(path, HL_STR("/drain")) || hl_str_eq(path, HL_STR("/drain/wait")) ||
+           hl_str_eq(path, HL_STR("/quit"));
+}
+
+/* Whoever could end the process by a signal may by a call: nobody else's loopback addresses are these. */
+static bool is_of_machine(const struct hl_admin_connection *c)
+{
+    struct sockaddr_storage peer;
+    int n = sizeof(peer);
+    struct hl_ip ip;
+    return c->home->view.config->admin_auth != HL_ADMIN_AUTH_TOKEN && !c->is_local &&
+           uv_tcp_getpeername(&c->stream.tcp, (struct sockaddr *)&peer, &n) == 0 &&
+           hl_ip_from_sockaddr((const struct sockaddr *)&peer, &ip) && hl_ip_is_loopback(&ip);
+}
+
+static bool asks_token(const struct hl_admin_connection *c, struct hl_str path)
+{
+    return !c->is_open && (is_rest(path) || (is_of_process(path) && !is_of_machine(c)));
+}
+
 /* Health and figures say nothing of anybody's, and probes call them by any name. */
 static bool is_public(struct hl_str path)
 {
@@ -45,11 +68,11 @@ static bool is_public(struct hl_str path)
 /* What stands between a page that a browser shows and this listener. What an app does when it is
  * called with GET is not known here. */
 static enum hl_refusal_cause find_barrier(
-    const struct hl_admin_connection *c, const struct hl_head *head, bool is_call)
+    const struct hl_admin_connection *c, const struct hl_head *head, struct hl_str path)
 {
     const struct hl_config *config = c->home->view.config;
-    bool changes =
-        is_call || (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD);
+    bool changes = hl_admin_pass_is_call(path) || is_of_process(path) ||
+                   (head->method_id != HL_METHOD_GET && head->method_id != HL_METHOD_HEAD);
     if (c->is_local)
         return HL_REFUSAL_NONE;
     if (!hl_hookline_hosts_have(config->admin_hosts, head->host))
@@ -64,14 +87,14 @@ static void take_head(struct hl_admin_connection *c, const struct hl_head *head)
     struct hl_str token;
     struct hl_target target;
     bool has_path = hl_target_split(head->target, &target);
-    bool is_call = has_path && hl_admin_pass_is_call(target.path);
+    struct hl_str path = has_path ? target.path : (struct hl_str){NULL, 0};
     c->answer.refusal = (struct hl_refusal){.status = 0};
-    c->answer.barrier = find_barrier(c, head, is_call);
+    c->answer.barrier = find_barrier(c, head, path);
     c->answer.token.n = 0;
     hl_last_event_read(&c->answer.last_event, head);
-    if (is_call && !hl_admin_pass_take_head(c, head))
+    if (hl_admin_pass_is_call(path) && !hl_admin_pass_take_head(c, head))
         c->answer.barrier = HL_REFUSAL_ADMIN_MEMORY;
-    if (c->is_open || !has_path || !is_rest(target.path))
+    if (!asks_token(c, path))
         return;
     if (hl_credential_find(head, &token, &c->answer.refusal)) {
         c->answer.refusal.status = 0;
@@ -149,7 +172,7 @@ static void answer(struct hl_admin_connection *c)
         hl_admin_pass_call(c, target.path);
         return;
     }
-    if (is_rest(target.path) && !c->is_open && !knows_asker(c, target.path, &asker))
+    if (asks_token(c, target.path) && !knows_asker(c, target.path, &asker))
         return;
     if (hl_admin_pass_is_listing(target.path)) {
         hl_admin_pass_list(c);
@@ -161,7 +184,7 @@ static void answer(struct hl_admin_connection *c)
         .is_open = c->is_open,
         .accepts_gzip = c->accepts_gzip,
         .if_none_match = hl_str_from(c->tags)};
-    if (is_rest(target.path) && !hl_api_has(target.path)) {
+    if (is_of_process(target.path) || (is_rest(target.path) && !hl_api_has(target.path))) {
         ask_rest(c, &target, &asker);
         return;
     }
@@ -196,7 +219,7 @@ static void ask_rest(
         .path = target->path,
         .query = target->query,
         .body = hl_buf_str(&c->body),
-        .is_operator = c->is_open,
+        .is_operator = !asks_token(c, target->path),
         .asker = *asker,
         .last_event = &c->answer.last_event,
         .on_reply = on_reply};

@@ -117,7 +117,9 @@ void hl_audit_log_answer(struct hl_store_msg *m)
         return;
     if (m->msg.type == HL_STORE_REDELIVER && m->audit->action == HL_AUDIT_DELIVERIES_REDELIVERED)
         m->audit->count = (int64_t)((const struct hl_redeliver *)m)->count;
-    if (m->audit->action != HL_AUDIT_DRAIN_BEGUN) /* which was logged at once (start_audit.c) */
+    bool is_logged = m->audit->action == HL_AUDIT_DRAIN_BEGUN ||
+                     m->audit->action == HL_AUDIT_DRAIN_CANCELLED; /* at once */
+    if (!is_logged)
         hl_audit_log(m->audit);
     if (m->rc != HL_OK)
         HL_LOG(WARN, "a row of the audit could not be written: the line before has what was done",

@@ -6,6 +6,7 @@
 
 #include "api/view.h"
 #include "run/service.h"
+#include "worker/left.h"
 
 static void say(struct hl_api_response *response, uint16_t status, const char *line)
 {
@@ -27,6 +28,7 @@ void hl_health_ready(const struct hl_api_view *view, const struct hl_api_request
 {
     (void)request;
     bool is_ready;
-    const char *line = hl_service_state(view->service, &is_ready);
+    char line[HL_STANDING_TEXT];
+    hl_left_write_standing(view->service, &is_ready, line);
     say(response, is_ready ? 200 : 503, line);
 }

@@ -230,6 +230,11 @@ void hl_rest_end_waits(struct hl_rest *rest)
     hl_follow_desk_drain(&rest->desk);
 }
 
+void hl_rest_tell_drained(struct hl_rest *rest)
+{
+    hl_rest_answer_drain(&rest->calls);
+}
+
 void hl_rest_free(struct hl_rest *rest)
 {
     if (!rest)

@@ -43,6 +43,8 @@ void hl_rest_tell_drain(struct hl_rest *rest, const char *via, const char *name)
 
 /* Nobody waits for a run's end from now on: whoever does is answered. */
 void hl_rest_end_waits(struct hl_rest *rest);
+/* All that ran has ended: whoever waits for that is answered. */
+void hl_rest_tell_drained(struct hl_rest *rest);
 
 void hl_rest_begin(struct hl_rest *rest, struct hl_rest_call *call);
 

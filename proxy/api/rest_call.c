@@ -320,6 +320,9 @@ static void release(struct hl_rest_call *call)
 {
     hl_list_remove(&call->node);
     hl_rest_wait_leave(&call->wait);
+    if (call->until_ms > 0)
+        hl_timer_fini(&call->all->waits.wheel, &call->look);
+    call->until_ms = 0;
     hl_exchange_drop(call->listing);
     call->listing = NULL;
     hl_slot_remove(&call->all->slots, call->name);

@@ -17,16 +17,29 @@ struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
 struct hl_rest_named;
+struct hl_service;
 struct hl_store_msg;
+
+/* What the process is asked to do with itself; the control thread (control.h). */
+struct hl_rest_stop {
+    /* Not ready, and nothing is taken from the queue, until that is taken back. HL_ERR_EXISTS: it is so already, or the
+     * process ends; HL_ERR_NOMEM. */
+    enum hl_err (*set_aside)(struct hl_service *service);
+    /* HL_ERR_NOT_FOUND: it was not; HL_ERR_CONFLICT: the process ends; HL_ERR_NOMEM. */
+    enum hl_err (*take_back)(struct hl_service *service);
+    /* It ends, as by SIGTERM but for the delay. HL_ERR_EXISTS: it does already. */
+    enum hl_err (*quit)(struct hl_service *service);
+};
 
 /* What the interface stands on; everything in it outlives it. */
 struct hl_rest_parts {
     const struct hl_config *config;
     struct hl_store *store;
-    struct hl_service *service; /* NULL: no workers, nothing runs */
-    struct hl_reader *reader;   /* the loop's; NULL: nobody follows events on it */
-    struct hl_tls_seat *tls;    /* the loop's; NULL: no TLS is spoken */
-    struct hl_auth *auth;       /* accounts, and with HOOKLINE_AUTH=jwt who asks */
+    struct hl_service *service;      /* NULL: no workers, nothing runs */
+    struct hl_reader *reader;        /* the loop's; NULL: nobody follows events on it */
+    struct hl_tls_seat *tls;         /* the loop's; NULL: no TLS is spoken */
+    struct hl_auth *auth;            /* accounts, and with HOOKLINE_AUTH=jwt who asks */
+    const struct hl_rest_stop *stop; /* NULL: there is no process to be stopped */
 };
 
 /* All that are in flight. */
@@ -104,6 +117,8 @@ struct hl_rest_call {
     struct hl_exchange *listing;   /* rest_function.c; NULL: the app is not being asked */
     unsigned listing_address;      /* of the app's addresses, the next */
     struct hl_rest_audited audited;
+    struct hl_timer look; /* rest_drain.c, as is the next: what is left is counted again */
+    uint64_t until_ms;    /* monotonic: then it is answered in any case; 0: it does not wait */
 };
 
 void hl_rest_calls_init(

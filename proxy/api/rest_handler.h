@@ -111,6 +111,13 @@ hl_rest_handler hl_rest_open_session;
 
 hl_rest_handler hl_rest_list_audit;
 
+/* ---- the process: set aside, taken back, stopped; what is left in it ---- */
+
+/* Nothing more will end: whoever waits is answered. */
+void hl_rest_answer_drain(struct hl_rest_calls *calls);
+hl_rest_handler hl_rest_show_drain, hl_rest_begin_drain, hl_rest_cancel_drain, hl_rest_await_drain,
+    hl_rest_quit;
+
 /* Before a change by an admin: finds out who that is, and about the target, which call->id names. Goes on with `then`,
  * with nothing answered yet, also where the target is not there; else the call is refused. */
 void hl_rest_with_audit(

@@ -16,10 +16,11 @@
 #include "store/destination.h"
 #include "store/question.h"
 
-#define VALUE_MAX     (HL_EVENT_ID_MAX + 1)
-#define LIMIT_DEFAULT 50
-#define MS_MIN        INT64_C(100000000000)    /* 1973: less is most likely seconds */
-#define MS_MAX        INT64_C(253402300799999) /* the end of 9999; an id's 48 bits hold it */
+#define VALUE_MAX          (HL_EVENT_ID_MAX + 1)
+#define LIMIT_DEFAULT      50
+#define DRAIN_WAIT_MOST_MS (24 * 3600 * 1000)
+#define MS_MIN             INT64_C(100000000000)    /* 1973: less is most likely seconds */
+#define MS_MAX             INT64_C(253402300799999) /* the end of 9999; an id's 48 bits hold it */
 
 bool hl_rest_is_time(int64_t ms)
 {
@@ -201,6 +202,12 @@ static bool read_wait(struct hl_rest_call *call, struct hl_str value)
     return hl_wait_parse(value, max_ms, &call->params.wait_ms);
 }
 
+static bool read_drain_wait(struct hl_rest_call *call, struct hl_str value)
+{
+    call->params.has_wait = true;
+    return hl_wait_parse(value, DRAIN_WAIT_MOST_MS, &call->params.wait_ms);
+}
+
 static bool read_last_event_id(struct hl_rest_call *call, struct hl_str value)
 {
     if (value.n > sizeof(call->params.last_event_id))
@@ -224,7 +231,7 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
 #define ACTIONS_ALLOWED                                                                            \
     "account_made, account_limited, account_revoked, delivery_redelivered, "                       \
     "deliveries_redelivered, run_cancelled, run_rerun, session_opened, key_rotated, "              \
-    "settings_changed or drain_begun"
+    "settings_changed, drain_begun or drain_cancelled"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -254,6 +261,8 @@ static const struct param {
     {HL_REST_RUN_SEARCH, "webhook", read_webhook, "none, pending, delivered or dead"},
     {HL_REST_DELIVERY_SEARCH, "destination", read_destination, "a destination (https://host:port)"},
     {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
+    {HL_REST_DRAIN, "wait", read_drain_wait, "a number of seconds"},
+    {HL_REST_DRAIN_WAIT, "timeout", read_drain_wait, "a number of seconds"},
     {HL_REST_EVENTS, "last_event_id", read_last_event_id, "an id of at most 1024 bytes"},
     {HL_REST_EVENTS, "progress", read_progress, "true or false"},
 };

@@ -24,7 +24,9 @@ enum {
     HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
     HL_REST_PERIOD = 4096,
-    HL_REST_ACTION = 8192, /* of the audit */
+    HL_REST_ACTION = 8192,      /* of the audit */
+    HL_REST_DRAIN = 16384,      /* wait */
+    HL_REST_DRAIN_WAIT = 32768, /* timeout */
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -46,7 +48,8 @@ struct hl_rest_params {
     struct hl_run_search search; /* of runs; of deliveries its status alone */
     char destination[HL_EVENT_ID_MAX +
                      1]; /* scheme://host, and :port unless it is the scheme's; empty: any */
-    uint64_t wait_ms;    /* for the run's end */
+    uint64_t wait_ms;    /* for the run's end, or the end of all */
+    bool has_wait;       /* it was named */
     bool wants_progress;
     size_t last_event_n; /* 0: none */
     char last_event_id[HL_EVENT_ID_MAX];

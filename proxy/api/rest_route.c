@@ -80,6 +80,12 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
     {HL_METHOD_GET, "/v2/audit", HL_REST_OPERATOR, AUDIT, hl_rest_list_audit, false},
     {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},
+
+    {HL_METHOD_GET, "/drain", HL_REST_PROCESS, HL_REST_DRAIN, hl_rest_show_drain, false},
+    {HL_METHOD_POST, "/drain", HL_REST_PROCESS, 0, hl_rest_begin_drain, false},
+    {HL_METHOD_DELETE, "/drain", HL_REST_PROCESS, 0, hl_rest_cancel_drain, false},
+    {HL_METHOD_GET, "/drain/wait", HL_REST_PROCESS, HL_REST_DRAIN_WAIT, hl_rest_await_drain, false},
+    {HL_METHOD_POST, "/quit", HL_REST_PROCESS, 0, hl_rest_quit, false},
 };
 /* clang-format on */
 
@@ -192,10 +198,11 @@ static bool take_name(
 
 /* HOOKLINE_PROJECT_ID (contract 2). For an admin of every project all that is in the data directory
  * is there. */
-static bool is_served_here(struct hl_rest_call *call)
+static bool is_served_here(struct hl_rest_call *call, enum hl_rest_right right)
 {
     struct hl_str only = hl_rest_get_parts(call)->config->project_id;
-    if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(call->project)))
+    const char *project = right == HL_REST_PROCESS ? call->asker.project : call->project;
+    if (call->is_operator || only.n == 0 || hl_str_eq(only, hl_str_from(project)))
         return true;
     hl_rest_refuse(call, HL_REFUSAL_OTHER_PROJECT);
     return false;
@@ -205,13 +212,14 @@ static bool is_served_here(struct hl_rest_call *call)
 #define ADMIN  (1u << HL_ROLE_ADMIN)
 #define VIEWER (1u << HL_ROLE_VIEWER)
 
-/* Which roles have a right. The last is nobody's by a token. */
+/* Which roles have a right. OPERATOR is nobody's by a token. */
 static const unsigned roles_of[] = {
     [HL_REST_READ] = INVOKE | ADMIN | VIEWER,
     [HL_REST_RUN] = INVOKE | ADMIN,
     [HL_REST_LOOK] = ADMIN | VIEWER,
     [HL_REST_ADMIN] = ADMIN,
     [HL_REST_OPERATOR] = 0,
+    [HL_REST_PROCESS] = ADMIN,
 };
 
 static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
@@ -219,7 +227,8 @@ static bool is_allowed(struct hl_rest_call *call, enum hl_rest_right right)
     const struct hl_asker *asker = &call->asker;
     if (call->is_operator || asker->is_unknown)
         return true;
-    if (!asker->has_all_projects && strcmp(asker->project, call->project) != 0) {
+    if (right != HL_REST_PROCESS && !asker->has_all_projects &&
+        strcmp(asker->project, call->project) != 0) {
         hl_rest_refuse(
             call, *asker->project ? HL_REFUSAL_REST_OTHER_PROJECT : HL_REFUSAL_REST_NO_PROJECT);
         return false;
@@ -270,7 +279,7 @@ static void route(struct hl_rest_call *call)
         refuse_method(call);
         return;
     }
-    if (take_name(call, m.project, call->project, "project") && is_served_here(call) &&
+    if (take_name(call, m.project, call->project, "project") && is_served_here(call, r->right) &&
         is_allowed(call, r->right) && take_name(call, m.app, call->app, "app") &&
         take_id(call, m.id) && is_in_pass(call, r) && hl_rest_read_params(call, r->params))
         r->handle(call);

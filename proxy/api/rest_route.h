@@ -11,6 +11,7 @@ enum hl_rest_right {
     HL_REST_LOOK,     /* admins and viewers: sees more */
     HL_REST_ADMIN,    /* admin */
     HL_REST_OPERATOR, /* an admin of every project: over all of them */
+    HL_REST_PROCESS,  /* what is done with the process: an admin, whatever his project */
 };
 
 struct hl_rest_route {

@@ -28,8 +28,9 @@ struct hl_worker_metrics {
     struct hl_histogram queue_wait[HL_MODE_COUNT]; /* all of them */
     struct hl_histogram first_byte[HL_MODE_COUNT]; /* those that the app answered */
     struct hl_counter connections_open, connections_accepted, connections_shed;
-    struct hl_counter calls_in_flight; /* callers' requests */
-    struct hl_counter runs_in_flight;  /* asynchronous runs inside the app */
+    struct hl_counter calls_in_flight;                      /* callers' requests */
+    struct hl_counter streams_in_flight, tunnels_in_flight; /* of those, by what the app answered */
+    struct hl_counter runs_in_flight;                       /* asynchronous runs inside the app */
     /* OTHER: passed through. */
     struct hl_counter runs_finished[HL_MODE_COUNT][HL_RUN_CANCELLED + 1];
     struct hl_counter runs_retried; /* attempts that were not the last */

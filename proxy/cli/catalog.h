@@ -51,6 +51,7 @@ int hl_cli_key_create(const struct hl_cli *cli); /* a new data key */
 
 int hl_cli_sign(const struct hl_cli *cli);
 int hl_cli_verify(const struct hl_cli *cli);
+int hl_cli_drain(const struct hl_cli *cli);  /* it is to be stopped soon */
 int hl_cli_health(const struct hl_cli *cli); /* is the sidecar of this environment ready? */
 
 int hl_cli_help(const struct hl_cli *cli);       /* the commands, and the settings */

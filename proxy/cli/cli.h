@@ -40,7 +40,8 @@ struct hl_cli_command {
 enum {
     HL_CLI_OK = 0,
     HL_CLI_FAILED = 1, /* it was asked for rightly and could not be done */
-    HL_CLI_USAGE = 2   /* wrong words, wrong arguments, wrong settings */
+    HL_CLI_USAGE = 2,  /* wrong words, wrong arguments, wrong settings */
+    HL_CLI_CUT = 3     /* serve: HOOKLINE_DRAIN_TIMEOUT has ended calls or runs */
 };
 
 /* Says "hookline <command>: <message>"; returns HL_CLI_USAGE. May be called for one fault after the

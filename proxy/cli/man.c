@@ -101,7 +101,8 @@ int hl_cli_man(const struct hl_cli *cli)
         print_command(out, &cli->commands[i]);
     print_settings(out);
     fputs(
-        ".SH EXIT STATUS\n0: done. 1: it could not be done. 2: wrong words, options or settings.\n",
+        ".SH EXIT STATUS\n0: done. 1: it could not be done. 2: wrong words, options or settings.\n"
+        "3: serve: HOOKLINE_DRAIN_TIMEOUT has ended calls or runs.\n",
         out);
     return HL_CLI_OK;
 }

@@ -333,6 +333,11 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "runs/{run_id}/result and runs/{run_id}/cancel. The rest is on the control socket (the "
         "hookline command) and on the admin listener."),
     ROW(REST_METHOD, 405, "This method is not served here; the Allow field names those that are."),
+    ROW(DRAIN_FINAL, 409,
+        "This process is stopping (a signal, POST /quit or HOOKLINE_IDLE_EXIT), which cannot be "
+        "taken back: start it again."),
+    ROW(DRAIN_NOBODY, 409,
+        "No sidecar is running on this data directory: nothing is to be stopped."),
     ROW(REST_NAME, 400,
         "The %s in the path is not 1 to 128 of A-Z a-z 0-9 . _ - without percent-encoding."),
     ROW(REST_ID, 404, "Nothing has that id: ids here are UUIDs."),

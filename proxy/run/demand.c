@@ -260,7 +260,8 @@ static bool has_doomed(struct hl_runs *runs)
 
 static enum hl_demand_mode choose_mode(struct hl_runs *runs)
 {
-    if (runs->is_draining || runs->dispatch.is_withdrawing || runs->dispatch.max == 0)
+    if (runs->is_draining || runs->is_aside || runs->dispatch.is_withdrawing ||
+        runs->dispatch.max == 0)
         return HL_DEMAND_NOTHING;
     if (hl_gate_is_open(runs->gate.gate))
         return HL_DEMAND_RUNS;

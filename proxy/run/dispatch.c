@@ -353,6 +353,13 @@ void hl_dispatch_on_gate(struct hl_runs *runs)
         hl_dispatch_release_held(runs);
 }
 
+void hl_dispatch_set_aside(struct hl_runs *runs)
+{
+    hl_demand_on_gate(runs);
+    if (runs->is_aside)
+        hl_dispatch_release_held(runs);
+}
+
 void hl_dispatch_stop(struct hl_runs *runs)
 {
     if (runs->dispatch.is_withdrawing)

@@ -17,6 +17,8 @@ void hl_dispatch_end_turn(struct hl_runs *runs);
 void hl_dispatch_on_gate(struct hl_runs *runs);
 /* No more claims; runs that wait for the app go back to the store. */
 void hl_dispatch_stop(struct hl_runs *runs);
+/* runs->is_aside is another: claims end, or begin again. */
+void hl_dispatch_set_aside(struct hl_runs *runs);
 void hl_dispatch_release_held(struct hl_runs *runs);
 /* Whether nothing waits for memory to be told to the store. */
 bool hl_dispatch_is_settled(const struct hl_runs *runs);

@@ -91,6 +91,10 @@ static void count_end(
         return;
     }
     hl_counter_sub(&metrics->calls_in_flight, 1);
+    if (run->response.is_counted_long)
+        hl_counter_sub(
+            run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight,
+            1);
 }
 
 void hl_ending_leave_slot(struct hl_run *run)

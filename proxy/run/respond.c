@@ -78,6 +78,17 @@ static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_he
     return may ? HL_BEATS_ALLOWED : HL_BEATS_NONE;
 }
 
+/* What a caller may stay inside with for as long as it likes is told apart from other calls (worker/left.h). */
+static void count_long(struct hl_run *run)
+{
+    struct hl_worker_metrics *metrics = run->runs->metrics;
+    if (hl_run_is_async(run) || run->response.is_counted_long)
+        return;
+    run->response.is_counted_long = true;
+    hl_counter_add(
+        run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight, 1);
+}
+
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
@@ -135,6 +146,8 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
             return false;
         }
     }
+    if (run->response.is_event_stream)
+        count_long(run);
     hl_progress_response(run, HL_RESPONSE_BODY);
     return true;
 }
@@ -150,6 +163,7 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
     hl_progress_response(run, HL_RESPONSE_TUNNEL);
     note_first_byte(run);
+    count_long(run);
     if (run->client)
         run->client->mode = HL_MODE_TUNNEL;
     hl_progress_request(run, HL_REQUEST_SENDING);

@@ -87,6 +87,7 @@ struct hl_run_response {
     uint16_t status; /* of the final head; 0: none */
     bool has_begun;  /* a byte of an answer came: the request is never sent again */
     bool keeps_connection, is_event_stream;
+    bool is_counted_long;    /* in its worker's figures of streams or tunnels */
     uint64_t size;           /* announced by the final head, or HL_RECENT_UNKNOWN */
     uint64_t heard_ms;       /* uv_now, when the app's event stream was last heard; 0: not yet */
     uint64_t retry_after_ms; /* the app's, where it may be tried again; 0: none */

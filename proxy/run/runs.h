@@ -84,6 +84,7 @@ struct hl_runs {
     void (*await)(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);
     struct hl_message_rules rules; /* of the app's answers */
     bool is_draining;              /* no new claims */
+    bool is_aside;                 /* nor now, until that is taken back */
     bool is_cut;                   /* the worker ends now */
     bool ends_tunnels;             /* those that begin later, too */
 

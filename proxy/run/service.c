@@ -61,7 +61,7 @@ static size_t list_bars(
 {
     size_t n = 0;
     if (atomic_load(&service->is_draining))
-        problems[n++] = "shutting down: calls are still answered, send new ones elsewhere";
+        problems[n++] = "draining: calls are still answered, send new ones elsewhere";
     if (atomic_load(&service->is_opening))
         problems[n++] = "the database has not been reached since the start: asynchronous calls and "
                         "tokens of service accounts are refused, see the log";

@@ -28,6 +28,7 @@
 #include "tls/tls.h"
 #include "worker/call_trace.h"
 #include "worker/inquiry.h"
+#include "worker/left.h"
 #include "worker/worker.h"
 
 #define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
@@ -37,9 +38,11 @@ static void answer_health(struct hl_client *c, const struct hl_plan *plan, const
     hl_access_drop_line(c); /* probes come every second and say nothing of callers */
     bool is_good;
     const struct hl_service *service = hl_worker_of(c->callers)->service;
-    const char *line = plan->kind == HL_PLAN_READYZ ? hl_service_state(service, &is_good)
-                                                    : hl_service_life(service, &is_good);
-    char text[256];
+    char line[HL_STANDING_TEXT], text[sizeof(line) + 1];
+    if (plan->kind == HL_PLAN_READYZ)
+        hl_left_write_standing(service, &is_good, line);
+    else
+        hl_str_put(line, sizeof(line), hl_service_life(service, &is_good));
     int n = snprintf(text, sizeof(text), "%s\n", line);
     struct hl_answer answer = {.status = is_good ? 200 : 503,
         .content_type = HL_STR("text/plain"),

@@ -316,6 +316,15 @@ static void drain(struct hl_worker *w)
         hl_dispatch_stop(&w->runs);
 }
 
+/* Not while it ends, which nothing takes back. */
+static void set_aside(struct hl_worker *w, bool is_aside)
+{
+    if (w->has_ended || w->runs.is_draining)
+        return;
+    w->callers.is_draining = w->runs.is_aside = is_aside;
+    hl_dispatch_set_aside(&w->runs);
+}
+
 static void stop_accepting(struct hl_worker *w)
 {
     drain(w);
@@ -422,6 +431,11 @@ static void on_message(void *self, struct hl_msg *msg)
         break;
     case HL_WORKER_APP_LOST:
         hl_pool_drop_idle(&w->runs.pool);
+        free(msg);
+        break;
+    case HL_WORKER_ASIDE:
+    case HL_WORKER_BACK:
+        set_aside(w, msg->type == HL_WORKER_ASIDE);
         free(msg);
         break;
     case HL_WORKER_DRAIN:

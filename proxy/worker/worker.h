@@ -29,6 +29,8 @@ enum hl_worker_message {
     HL_WORKER_INQUIRY_GONE, /* struct hl_inquiry_gone: to the control thread */
     HL_WORKER_APP_LOST,     /* the app is not ready any more: kept connections to it are closed */
     HL_WORKER_RECENT,       /* struct hl_recent_ask; comes back answered */
+    HL_WORKER_ASIDE,        /* as DRAIN, for as long as nobody says otherwise: */
+    HL_WORKER_BACK,
 };
 
 #define HL_WORKER_STAGES (HL_WORKER_CUT + 1 - HL_WORKER_DRAIN) /* of its end: each is told once */

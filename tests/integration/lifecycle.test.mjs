@@ -125,7 +125,7 @@ test('HOOKLINE_DRAIN_TIMEOUT ends calls that do not end', async (t) => {
     );
     await until('it is inside the app', () => app.requests.length === 1);
     sidecar.signal('SIGTERM');
-    assert.equal((await within('the end', sidecar.exited())).code, 0);
+    assert.equal((await within('the end', sidecar.exited())).code, 3);
     assert.notEqual(await running, 200);
 });
 

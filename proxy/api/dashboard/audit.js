@@ -18,6 +18,7 @@ const WORDS = {
     key_rotated: 'changed the key that encrypts',
     settings_changed: 'started with other settings',
     drain_begun: 'began to stop',
+    drain_cancelled: 'took that back',
 };
 
 export function show(main) {

@@ -242,7 +242,7 @@ export class Sidecar {
         return { code, signal };
     }
 
-    /** SIGTERM, and a second one when it does not end soon; anything but exit status 0 is a failure. */
+    /** SIGTERM, and a second one when it does not end soon; anything but exit status 0, or 3 where the drain limit has cut something, is a failure. */
     async stop() {
         if (this.isRunning) {
             this.signal('SIGTERM');
@@ -251,7 +251,8 @@ export class Sidecar {
             const { code, signal } = await this.exited();
             clearTimeout(again);
             clearTimeout(last);
-            if (code !== 0)
+            const isCut = code === 3 && this.stderr.includes('HOOKLINE_DRAIN_TIMEOUT has passed');
+            if (code !== 0 && !isCut)
                 throw new Error(`hookline ended with ${code ?? signal}:\n${this.tail()}`);
         }
         this.check();

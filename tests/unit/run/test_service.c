@@ -38,7 +38,7 @@ Test(service, says_all_that_is_wrong_the_gravest_first)
     hl_counter_add(&fake_store.gauges.is_failing, 1);
     cr_assert(strstr(hl_service_not_ready(&service), "the store is failing"));
     atomic_store(&service.is_draining, true);
-    cr_assert(strstr(hl_service_not_ready(&service), "shutting down"));
+    cr_assert(strstr(hl_service_not_ready(&service), "draining"));
     cr_assert_eq(hl_service_problems(&service, problems), 4);
     cr_assert_eq(problems[3], readiness.why);
 }
