@@ -10,8 +10,7 @@
 
 void hl_body_check_init(struct hl_body_check *c, bool expects_json)
 {
-    *c = (struct hl_body_check){
-        .is_json = expects_json, .is_utf8 = true, .utf8_state = HL_UTF8_START};
+    *c = (struct hl_body_check){.is_json = expects_json, .utf8_state = HL_UTF8_START};
     hl_json_check_init(&c->json);
 }
 
@@ -37,53 +36,46 @@ static char short_escape(char b)
     }
 }
 
-/* How many of the bytes at p mean themselves in a JSON string; those above 0x7f do. 0 near the end,
- * where no block is left. */
-static inline unsigned count_plain(const char *p, const char *end)
+/* How many bytes more than itself a byte is in a JSON string. */
+static unsigned escape_cost(char b)
 {
-    return end - p < HL_BLOCK ? 0 : hl_block_first(hl_block_escaped(hl_block_load(p)));
-}
-
-static uint64_t count_escaped(const char *p, size_t n)
-{
-    const char *end = p + n;
-    uint64_t count = n;
-    while (p < end) {
-        p += count_plain(p, end);
-        if (p == end)
-            break;
-        if (short_escape(*p))
-            count += 1;
-        else if ((unsigned char)*p < 0x20)
-            count += 5;
-        p++;
-    }
-    return count;
+    if (short_escape(b))
+        return 1;
+    return (unsigned char)b < 0x20 ? 5 : 0;
 }
 
 static uint8_t check_utf8(uint8_t state, const char *p, size_t n)
 {
-    const char *end = p + n;
-    while (p < end && state != HL_UTF8_BAD) {
-        if (state == HL_UTF8_START && end - p >= HL_BLOCK) {
-            unsigned ascii = hl_block_first((hl_block)(hl_block_load(p) >= 0x80));
-            p += ascii;
-            if (ascii == HL_BLOCK)
-                continue;
-        }
-        state = hl_utf8_next(state, (uint8_t)*p++);
-    }
+    for (size_t i = 0; i < n && state != HL_UTF8_BAD; i++)
+        state = hl_utf8_next(state, (uint8_t)p[i]);
     return state;
+}
+
+/* Of most blocks two comparisons say all there is to know. The last one is filled up with spaces, which change
+ * nothing. */
+static void read_block(struct hl_body_check *c, const char *p, size_t n)
+{
+    char whole[HL_BLOCK] = "                ";
+    hl_block block = hl_block_load(n < HL_BLOCK ? memcpy(whole, p, n) : p);
+    for (unsigned marks = hl_block_mask(hl_block_escaped(block)); marks; marks &= marks - 1)
+        c->escaped += escape_cost(p[__builtin_ctz(marks)]);
+    if (c->utf8_state != HL_UTF8_START || hl_block_mask((hl_block)(block >= 0x80)))
+        c->utf8_state = check_utf8(c->utf8_state, p, n);
+}
+
+static void read_text(struct hl_body_check *c, const char *p, size_t n)
+{
+    c->escaped += n;
+    for (; n > HL_BLOCK; p += HL_BLOCK, n -= HL_BLOCK)
+        read_block(c, p, HL_BLOCK);
+    read_block(c, p, n);
 }
 
 void hl_body_check_feed(struct hl_body_check *c, const char *p, size_t n)
 {
     c->size += n;
-    c->escaped += count_escaped(p, n);
-    if (c->is_utf8) {
-        c->utf8_state = check_utf8(c->utf8_state, p, n);
-        c->is_utf8 = c->utf8_state != HL_UTF8_BAD;
-    }
+    if (n > 0)
+        read_text(c, p, n);
     if (c->is_json)
         c->is_json = hl_json_check_feed(&c->json, p, n);
 }
@@ -92,7 +84,7 @@ enum hl_body_kind hl_body_check_end(const struct hl_body_check *c)
 {
     if (c->is_json && hl_json_check_end(&c->json))
         return HL_BODY_JSON;
-    if (c->is_utf8 && c->utf8_state == HL_UTF8_START)
+    if (c->utf8_state == HL_UTF8_START)
         return HL_BODY_TEXT;
     return HL_BODY_BINARY;
 }
@@ -113,6 +105,13 @@ bool hl_is_json_type(const char *content_type, size_t n)
         return false;
     struct hl_str tail = {type.p + type.n - suffix.n, suffix.n};
     return hl_str_eq_nocase(tail, suffix);
+}
+
+/* How many of the bytes at p mean themselves in a JSON string; those above 0x7f do. 0 near the end,
+ * where no block is left. */
+static inline unsigned count_plain(const char *p, const char *end)
+{
+    return end - p < HL_BLOCK ? 0 : hl_block_first(hl_block_escaped(hl_block_load(p)));
 }
 
 size_t hl_json_escape(char *out, const char *p, size_t n)

@@ -12,8 +12,8 @@
 enum hl_body_kind { HL_BODY_JSON, HL_BODY_TEXT, HL_BODY_BINARY };
 
 struct hl_body_check {
-    bool is_json, is_utf8;
-    uint8_t utf8_state;
+    bool is_json;
+    uint8_t utf8_state; /* enum hl_utf8_state */
     uint64_t size;
     uint64_t escaped; /* bytes of the body as the inside of a JSON string, quotes not counted */
     struct hl_json_check json;

@@ -92,29 +92,42 @@ static inline unsigned hl_block_first(hl_block marks)
     return (unsigned)__builtin_ctz(hl_block_mask(marks) | 1u << HL_BLOCK);
 }
 
+/* Both below: what the last block has of bytes before `p` is looked at again, and is none that is looked for. */
+
 /* The first byte in p[0..end) that may not stand in a request target, or `end`. */
 static inline const char *hl_byte_target_end(const char *p, const char *end)
 {
-    while (end - p >= HL_BLOCK) {
-        unsigned n = hl_block_first(hl_block_no_target(hl_block_load(p)));
-        p += n;
-        if (n < HL_BLOCK)
-            return p;
+    if (end - p >= HL_BLOCK) {
+        const char *last = end - HL_BLOCK;
+        for (; p < last; p += HL_BLOCK) {
+            unsigned n = hl_block_first(hl_block_no_target(hl_block_load(p)));
+            if (n < HL_BLOCK)
+                return p + n;
+        }
+        return last + hl_block_first(hl_block_no_target(hl_block_load(last)));
     }
     while (p < end && hl_byte_is(*p, HL_BYTE_TARGET))
         p++;
     return p;
 }
 
+/* CR and LF. */
+static inline hl_block hl_block_line_ends(hl_block block)
+{
+    return (hl_block)(block == '\n') | (hl_block)(block == '\r');
+}
+
 /* The first CR or LF in p[0..end), or `end`. */
 static inline const char *hl_byte_line_end(const char *p, const char *end)
 {
-    while (end - p >= HL_BLOCK) {
-        hl_block block = hl_block_load(p);
-        unsigned n = hl_block_first((hl_block)(block == '\n') | (hl_block)(block == '\r'));
-        p += n;
-        if (n < HL_BLOCK)
-            return p;
+    if (end - p >= HL_BLOCK) {
+        const char *last = end - HL_BLOCK;
+        for (; p < last; p += HL_BLOCK) {
+            unsigned n = hl_block_first(hl_block_line_ends(hl_block_load(p)));
+            if (n < HL_BLOCK)
+                return p + n;
+        }
+        return last + hl_block_first(hl_block_line_ends(hl_block_load(last)));
     }
     while (p < end && *p != '\n' && *p != '\r')
         p++;

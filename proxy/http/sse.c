@@ -172,23 +172,30 @@ static void end_line(struct hl_event_ids *s, char c)
     s->end = c == '\r' ? END_CR : END_LF;
 }
 
+static const char *read_name(struct hl_event_ids *s, const char *p, const char *end)
+{
+    while (p < end && *p != ':' && !is_end(*p) && s->name_n < sizeof(s->name))
+        s->name[s->name_n++] = *p++;
+    if (p == end || is_end(*p))
+        return p;
+    if (*p == ':') {
+        take_name(s);
+        s->state = s->field == FIELD_ID ? STATE_VALUE_START : STATE_REST;
+    } else {
+        s->name_n = 0;
+        s->field = FIELD_OTHER;
+        s->state = STATE_REST;
+    }
+    return p + 1;
+}
+
 /* Inside a line, not at its end. Returns where it stands next. */
 static const char *read_line(struct hl_event_ids *s, const char *p, const char *end)
 {
     const char *stop;
     switch (s->state) {
     case STATE_NAME:
-        if (*p == ':') {
-            take_name(s);
-            s->state = s->field == FIELD_ID ? STATE_VALUE_START : STATE_REST;
-        } else if (s->name_n < sizeof(s->name)) {
-            s->name[s->name_n++] = *p;
-        } else {
-            s->name_n = 0;
-            s->field = FIELD_OTHER;
-            s->state = STATE_REST;
-        }
-        return p + 1;
+        return read_name(s, p, end);
     case STATE_VALUE_START:
         s->state = STATE_VALUE;
         return *p == ' ' ? p + 1 : p;
