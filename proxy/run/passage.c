@@ -98,7 +98,8 @@ bool hl_passage_add(struct hl_run *run, struct hl_passage *pass, struct hl_str d
     if (run->response.beats)
         hl_sse_scan(&run->response.sse, whole.p, whole.n);
     if (hl_run_stream_adds_ids(run)) {
-        hl_journal_expect(run->stream->journal, whole.n);
+        if (run->client)
+            hl_journal_expect(run->stream->journal, whole.n);
         return add_named(run, pass, data);
     }
     if (!run->client || data.n == 0)

@@ -68,11 +68,12 @@ static bool pass_interim(struct hl_run *run, const struct hl_head *head)
     return !hl_run_has_ended(run);
 }
 
-/* A comment is put where the caller's framing has room for it, and the bytes are no code. */
+/* A comment is put where there is a caller whose framing has room for it, and the bytes are no code. */
 static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_head *head)
 {
     enum hl_framing framing = run->response.framing;
-    bool may = run->response.is_event_stream && run->runs->config->sse_heartbeat_ms > 0 &&
+    bool may = run->client && run->response.is_event_stream &&
+               run->runs->config->sse_heartbeat_ms > 0 &&
                (framing == HL_FRAMING_CHUNKED || framing == HL_FRAMING_UNTIL_CLOSE) &&
                !hl_head_field(head, HL_FIELD_CONTENT_ENCODING);
     return may ? HL_BEATS_ALLOWED : HL_BEATS_NONE;
