@@ -90,9 +90,7 @@ void hl_journal_begin_other(struct hl_journal *j)
 
 void hl_journal_expect(struct hl_journal *j, size_t n)
 {
-    pthread_mutex_lock(&j->lock);
-    j->now.coming += n;
-    pthread_mutex_unlock(&j->lock);
+    atomic_fetch_add(&j->coming, n);
 }
 
 static bool grow(struct hl_journal *j, size_t need)
@@ -224,6 +222,7 @@ void hl_journal_observe(struct hl_journal *j, struct hl_journal_look *out)
 {
     pthread_mutex_lock(&j->lock);
     *out = j->now;
+    out->coming = atomic_load(&j->coming);
     pthread_mutex_unlock(&j->lock);
 }
 

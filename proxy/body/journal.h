@@ -10,6 +10,7 @@
 #define HL_BODY_JOURNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/compiler.h"
 #include "base/id.h"
@@ -54,6 +55,8 @@ struct hl_journal {
     unsigned refs; /* under the registry's lock, as are the next two */
     bool is_listed, has_writer;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1]; /* likewise; empty: not told */
+
+    _Atomic uint64_t coming; /* as in a look */
 
     pthread_mutex_t lock; /* of all below */
     struct hl_journal_look now;

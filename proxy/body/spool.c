@@ -54,6 +54,7 @@ struct hl_spool {
 
     char *bytes; /* waiting */
     size_t n, cap;
+    size_t writing_cap;         /* of the piece in flight */
     size_t burst;               /* taken from home->burst_left, for what waits */
     size_t writing_burst;       /* and for the piece in flight */
     uint64_t memory;            /* taken from home->memory_left */
@@ -184,6 +185,7 @@ static void submit(struct hl_spool *s)
     bool is_last = s->stage == SPOOL_ENDING && !is_short(s);
     s->writing_burst = s->burst;
     s->burst = 0;
+    s->writing_cap = s->cap;
     s->bytes = NULL;
     s->n = s->cap = 0;
     hl_body_writer_submit(&s->writer, bytes, n, is_in_file(s), is_last);
@@ -230,6 +232,17 @@ static void publish(struct hl_spool *s, struct hl_str bytes)
         drop(s, HL_ERR_NOMEM);
 }
 
+/* The room of a small piece is the next one's: a stream has one for each event. */
+static void reuse(struct hl_spool *s, char *bytes)
+{
+    if (s->bytes || s->place == SPOOL_DROPPED || s->writing_cap != GROW_FIRST) {
+        free(bytes);
+        return;
+    }
+    s->bytes = bytes;
+    s->cap = s->writing_cap;
+}
+
 /* The piece is no longer the pool's. */
 static void take_back(struct hl_spool *s)
 {
@@ -242,7 +255,7 @@ static void take_back(struct hl_spool *s)
     }
     if (writer->err == HL_OK)
         publish(s, (struct hl_str){writer->bytes, writer->n});
-    free(writer->bytes);
+    reuse(s, writer->bytes);
     writer->bytes = NULL;
 }
 
@@ -257,6 +270,7 @@ static void take_from_journal(struct hl_spool *s)
         drop(s, HL_ERR_NOMEM);
     if (!is_there)
         return;
+    free(s->bytes);
     s->bytes = bytes;
     s->n = s->cap = (size_t)s->size;
 }
