@@ -260,6 +260,7 @@ enum hl_err hl_envelope_rewind(struct hl_envelope *e)
         return err;
     e->head_at = e->tail_at = 0;
     e->raw_at = e->encoded_at = 0;
+    e->unit_at = e->unit_n = 0;
     if (!e->is_verified)
         mbedtls_sha256_starts_ret(&e->sha, 0);
     return HL_OK;
@@ -282,9 +283,9 @@ static size_t copy_text(struct hl_str from, size_t *at, char *out, size_t cap)
     return n;
 }
 
-ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap)
+/* At least one unit of an encoding fits into `cap`. */
+static ssize_t read_units(struct hl_envelope *e, char *out, size_t cap)
 {
-    HL_ASSERT(cap >= HL_ENVELOPE_READ_MIN);
     size_t n = copy_text(hl_buf_str(&e->head), &e->head_at, out, cap);
     while (n < cap && e->raw_at < e->raw_size) {
         ssize_t part = read_response(e, out + n, cap - n);
@@ -295,6 +296,21 @@ ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap)
         n += (size_t)part;
     }
     return (ssize_t)(n + copy_text(e->tail, &e->tail_at, out + n, cap - n));
+}
+
+/* libcurl may have as little as one byte of room left. */
+ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap)
+{
+    if (e->unit_at == e->unit_n && cap >= sizeof e->unit)
+        return read_units(e, out, cap);
+    if (e->unit_at == e->unit_n) {
+        ssize_t got = read_units(e, e->unit, sizeof e->unit);
+        if (got < 0)
+            return -1;
+        e->unit_at = 0;
+        e->unit_n = (size_t)got;
+    }
+    return (ssize_t)copy_text((struct hl_str){e->unit, e->unit_n}, &e->unit_at, out, cap);
 }
 
 /* How many raw bytes surely fit encoded into `cap`; for base64 whole groups, so that padding stands

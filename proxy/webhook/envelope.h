@@ -37,6 +37,8 @@ struct hl_envelope {
     uint64_t encoded_size;       /* of the response inside the envelope, without quotes */
     uint64_t raw_at, encoded_at; /* the reading's place */
     size_t head_at, tail_at;
+    char unit[64]; /* read, and not given out yet: who asked had little room */
+    size_t unit_at, unit_n;
     int fd;                     /* of the body's file; -1: not open */
     bool is_verified;           /* the body was found to be what was stored */
     mbedtls_sha256_context sha; /* of a file */
@@ -55,10 +57,7 @@ HL_MUST_CHECK enum hl_err hl_envelope_rewind(struct hl_envelope *e);
 /* Gives the descriptor back between two readings. */
 void hl_envelope_rest(struct hl_envelope *e);
 
-#define HL_ENVELOPE_READ_MIN 64
-
-/* The next bytes, at most `cap` (at least HL_ENVELOPE_READ_MIN); 0 at the end, after exactly `size`
- * bytes. Blocks on the disk. -1: the body cannot be read, or is not what was written: the first
+/* The next bytes, at most `cap`; 0 at the end, after exactly `size` bytes. Blocks on the disk. -1: the body cannot be read, or is not what was written: the first
  * whole reading checks its digest and the escaped length, so the last bytes of a corrupt body are
  * never given out. */
 HL_MUST_CHECK ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap);

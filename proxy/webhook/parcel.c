@@ -101,13 +101,13 @@ static enum hl_err open_envelope(struct hl_parcel *p, const struct hl_parcel_set
 static enum hl_err make_whole(struct hl_parcel *p)
 {
     size_t size = (size_t)p->envelope.size;
-    char *whole = malloc(size + HL_ENVELOPE_READ_MIN);
+    char *whole = malloc(size);
     if (!whole)
         return HL_ERR_NOMEM;
     enum hl_err err = hl_envelope_rewind(&p->envelope);
     size_t n = 0;
     while (err == HL_OK && n < size) {
-        ssize_t got = hl_envelope_read(&p->envelope, whole + n, size - n + HL_ENVELOPE_READ_MIN);
+        ssize_t got = hl_envelope_read(&p->envelope, whole + n, size - n);
         if (got <= 0)
             err = HL_ERR_CORRUPT;
         else
