@@ -109,13 +109,13 @@ export class Host {
         });
     }
 
-    /** Where it listens, as its log says: "127.0.0.1 port 4711" or "unix:/path". */
+    /** Where it listens, as its log says: "127.0.0.1 port 4711", "127.0.0.1:4711" or "unix:/path". */
     get address() {
         return this.log.find(({ msg }) => msg === 'listening')?.address;
     }
 
     get port() {
-        return Number(this.address.match(/ port (\d+)$/)[1]);
+        return Number(this.address.match(/(?: port |:)(\d+)$/)[1]);
     }
 
     /** What HOOKLINE_APP_URL takes. */

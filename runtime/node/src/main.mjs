@@ -1,0 +1,197 @@
+// main.mjs - hookline-functions: imports a file and serves what it exports.
+import { Worker } from 'node:worker_threads';
+import fs from 'node:fs';
+import { parseArgs } from 'node:util';
+import { current } from './context.mjs';
+import { Host, failCurrent, kindOfError } from './host.mjs';
+import { CannotStart, endpointsOf, load } from './loader.mjs';
+import * as log from './log.mjs';
+import { BadSetting, readSettings } from './settings.mjs';
+
+const USAGE = `usage: hookline-functions [options] [FILE]
+
+Serves the exported functions of a JavaScript file: POST /NAME with a JSON object calls NAME with it.
+
+  FILE           the file that holds the functions (main.mjs)
+  --host ADDRESS address to listen on (HOOKLINE_FUNCTION_HOST, 127.0.0.1)
+  --port PORT    port to listen on (PORT, 8000)
+  --socket PATH  unix socket to listen on instead (HOOKLINE_FUNCTION_SOCKET)
+  --list         print the functions' names and end
+  --version      print the version and end
+
+HOOKLINE_FUNCTION_CONCURRENCY=N lets N calls run at once; runtime/README.md has the other settings.
+`;
+const BLOCKED_MS = 500; // longer than a set-up may take, so that one which is busy is ended from outside
+
+const version = () => JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
+
+function readCommand(args) {
+    const text = { type: 'string' };
+    const flag = { type: 'boolean' };
+    try {
+        const options = { host: text, port: text, socket: text, list: flag, version: flag, help: flag };
+        const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+        if (positionals.length > 1) throw new Error(`one file is served, not ${positionals.length}`);
+        return { ...values, file: positionals[0] ?? 'main.mjs' };
+    } catch (error) {
+        process.stderr.write(`hookline-functions: ${error.message}\n${USAGE}`);
+        process.exit(2);
+    }
+}
+
+function readAll(command) {
+    try {
+        const options = { '--host': command.host, '--port': command.port, '--socket': command.socket };
+        return readSettings(options, process.env);
+    } catch (error) {
+        if (!(error instanceof BadSetting)) throw error;
+        process.stderr.write(`hookline-functions: ${error.message}\n`);
+        process.exit(1);
+    }
+}
+
+const exit = process.exit.bind(process);
+
+function end(status) {
+    log.finish();
+    exit(status);
+}
+
+/** process.exit() of a function ends its call, as any other error does: the process is everybody's. */
+function guardExit() {
+    process.exit = (code = process.exitCode) => {
+        if (!current()) end(code);
+        const error = new Error(`process.exit(${code ?? ''}) ends no function host`);
+        error.name = 'ProcessExit';
+        throw error;
+    };
+    process.reallyExit = ((really) => (code) => {
+        log.finish();
+        really.call(process, code);
+    })(process.reallyExit);
+}
+
+/** What nobody caught ends neither the host nor the calls of others. */
+function guardErrors() {
+    process.on('uncaughtException', (error) => {
+        if (!failCurrent(error)) log.writeError(`nobody caught ${kindOfError(error)}`, error);
+    });
+    process.on('unhandledRejection', (error) => log.writeError(`nobody caught the ${kindOfError(error)} of a promise`, error));
+}
+
+/** Does what takes its time before the first call, which the author's code may never end. */
+async function limited(what, server, { setupTimeout }, work) {
+    let timer;
+    const tooLong = new Promise((resolve, reject) => {
+        if (setupTimeout)
+            timer = setTimeout(() => reject(new CannotStart(`${what} has not ended within ${setupTimeout / 1000} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)`)), setupTimeout);
+    });
+    server.postMessage(['watch', what, setupTimeout && setupTimeout + BLOCKED_MS]);
+    try {
+        return await Promise.race([work(), tooLong]);
+    } finally {
+        clearTimeout(timer);
+        server.postMessage(['watch', what, 0]);
+    }
+}
+
+async function setUp(setup) {
+    if (typeof setup !== 'function') return;
+    try {
+        await setup();
+    } catch (error) {
+        throw new CannotStart('setup() failed', error);
+    }
+}
+
+function refuse(error) {
+    if (!(error instanceof CannotStart)) throw error;
+    if (error.error === undefined) log.write('error', error.message);
+    else log.writeError(error.message, error.error);
+    end(1);
+}
+
+function startServer(settings) {
+    const shared = {
+        logOwner: new Int32Array(new SharedArrayBuffer(4)),
+        gone: new Int32Array(new SharedArrayBuffer(4 * settings.concurrency)),
+    };
+    log.start(settings, shared.logOwner, 1, current);
+    const server = new Worker(new URL('server.mjs', import.meta.url), {
+        workerData: { settings, shared },
+        execArgv: [],
+        stdin: false,
+        stdout: true,
+        stderr: true,
+    });
+    server.on('error', (error) => {
+        log.writeError('the server failed', error);
+        end(1);
+    });
+    return { server, shared };
+}
+
+/** The first SIGTERM or SIGINT lets everything end in order; the second is what it is by itself. */
+function takeSignals(server) {
+    let isStopping = false;
+    const onSignal = (signal) => {
+        if (!isStopping) {
+            isStopping = true;
+            server.postMessage(['stop']);
+            return;
+        }
+        log.write('warn', 'a second signal: ending at once');
+        log.finish();
+        process.removeAllListeners(signal);
+        process.kill(process.pid, signal);
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+}
+
+function serve(server, host, names, { concurrency }) {
+    server.on('message', (message) => {
+        const [kind, text] = message;
+        if (kind === 'listening') log.write('info', 'listening', { address: text, functions: names.join(', '), concurrency });
+        else if (kind === 'failed') {
+            log.write('error', text);
+            end(1);
+        } else if (kind === 'stopped') {
+            log.write('info', 'stopped');
+            end(0);
+        } else host.take(message);
+    });
+}
+
+export async function main(args) {
+    const command = readCommand(args);
+    if (command.help || command.version) {
+        process.stdout.write(command.help ? USAGE : `hookline-functions ${version()}\n`);
+        return;
+    }
+    const settings = readAll(command);
+    const onEarlySignal = () => exit(143);
+    if (process.pid === 1) process.on('SIGTERM', onEarlySignal); // the kernel gives process 1 no default action
+    const { server, shared } = startServer(settings);
+    const stdout = process.stdout;
+    log.takeOutput();
+    guardExit();
+    guardErrors();
+    try {
+        process.argv.splice(1, process.argv.length, command.file);
+        const exports = await limited(command.file, server, settings, () => load(command.file));
+        const endpoints = endpointsOf(command.file, exports);
+        const names = endpoints.map(({ name }) => name);
+        if (command.list) {
+            stdout.write(`${names.join('\n')}\n`, () => end(0));
+            return;
+        }
+        await limited('setup()', server, settings, () => setUp(exports.setup));
+        serve(server, new Host(server, endpoints, settings, shared.gone), names, settings);
+        process.off('SIGTERM', onEarlySignal);
+        takeSignals(server);
+        server.postMessage(['listen', endpoints.map(({ name, input }) => ({ name, input }))]);
+    } catch (error) {
+        refuse(error);
+    }
+}
