@@ -10,7 +10,8 @@
 int hl_tls_session_recv(void *arg, unsigned char *out, size_t n)
 {
     struct hl_tls_session *session = arg;
-    if (session->in.n == 0)
+    session->is_starved = session->in.n == 0;
+    if (session->is_starved)
         return MBEDTLS_ERR_SSL_WANT_READ;
     n = n < session->in.n ? n : session->in.n;
     memcpy(out, session->in.p, n);

@@ -7,6 +7,10 @@
 
 #include <mbedtls/error.h>
 #include <mbedtls/pk.h>
+#include <mbedtls/version.h>
+#if MBEDTLS_VERSION_MAJOR >= 3
+#include <psa/crypto.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,17 +102,76 @@ static void warn(const struct hl_tls_identity *id, const struct hl_tls_files *fi
 /* ---- how TLS is spoken: what Mozilla's "intermediate" allows, less the exchanges with finite fields,
  * which cost most and which nobody needs who has one of these ---- */
 
-static const int suites[] = {MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
-    MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-    MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+static const int suites[] = {
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+    MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
+    MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256,
+#endif
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
     MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
     MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, 0};
+/* Where a client says what it speaks, one of these must be among it. */
+static const char *protocols[] = {"http/1.1", "http/1.0", NULL};
+
+#if MBEDTLS_VERSION_MAJOR < 3
 static const mbedtls_ecp_group_id curves[] = {MBEDTLS_ECP_DP_CURVE25519, MBEDTLS_ECP_DP_SECP256R1,
     MBEDTLS_ECP_DP_SECP384R1, MBEDTLS_ECP_DP_NONE};
 static const int hashes[] = {
     MBEDTLS_MD_SHA256, MBEDTLS_MD_SHA384, MBEDTLS_MD_SHA512, MBEDTLS_MD_NONE};
-/* Where a client says what it speaks, one of these must be among it. */
-static const char *protocols[] = {"http/1.1", "http/1.0", NULL};
+
+static int begin_library(void)
+{
+    return 0;
+}
+
+static void set_handshake(mbedtls_ssl_config *config)
+{
+    mbedtls_ssl_conf_min_version(config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    mbedtls_ssl_conf_curves(config, curves);
+    mbedtls_ssl_conf_sig_hashes(config, hashes);
+}
+
+static void keep_tickets_from_those_with_certificates(mbedtls_ssl_config *config)
+{
+    (void)config; /* a ticket has the certificate in it */
+}
+#else
+static const uint16_t curves[] = {MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
+    MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1, MBEDTLS_SSL_IANA_TLS_GROUP_SECP384R1,
+    MBEDTLS_SSL_IANA_TLS_GROUP_NONE};
+static const uint16_t signatures[] = {MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256,
+    MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384, MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512,
+    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256, MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
+    MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512, MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
+    MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384, MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
+    MBEDTLS_TLS1_3_SIG_NONE};
+
+/* TLS 1.3 stands on it. Any number of times, on any thread. */
+static int begin_library(void)
+{
+    return psa_crypto_init() == PSA_SUCCESS ? 0 : MBEDTLS_ERR_SSL_ALLOC_FAILED;
+}
+
+/* Early data stays off, and each session has a key exchange of its own. */
+static void set_handshake(mbedtls_ssl_config *config)
+{
+    mbedtls_ssl_conf_min_tls_version(config, MBEDTLS_SSL_VERSION_TLS1_2);
+    mbedtls_ssl_conf_groups(config, curves);
+    mbedtls_ssl_conf_sig_algs(config, signatures);
+    mbedtls_ssl_conf_tls13_key_exchange_modes(
+        config, MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL |
+                    MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL);
+    mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
+        config, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
+}
+
+/* A ticket of TLS 1.3 would bring back a caller without its certificate. */
+static void keep_tickets_from_those_with_certificates(mbedtls_ssl_config *config)
+{
+    mbedtls_ssl_conf_new_session_tickets(config, 0);
+}
+#endif
 
 /* Of both sides. */
 static int configure(mbedtls_ssl_config *config, int endpoint)
@@ -116,10 +179,8 @@ static int configure(mbedtls_ssl_config *config, int endpoint)
     int rc = mbedtls_ssl_config_defaults(
         config, endpoint, MBEDTLS_SSL_TRANSPORT_STREAM, MBEDTLS_SSL_PRESET_DEFAULT);
     mbedtls_ssl_conf_rng(config, hl_tls_random, NULL);
-    mbedtls_ssl_conf_min_version(config, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+    set_handshake(config);
     mbedtls_ssl_conf_ciphersuites(config, suites);
-    mbedtls_ssl_conf_curves(config, curves);
-    mbedtls_ssl_conf_sig_hashes(config, hashes);
     mbedtls_ssl_conf_renegotiation(config, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
     return rc;
 }
@@ -136,6 +197,7 @@ static int configure_server(struct hl_tls_identity *id, enum hl_tls_use use)
         id->ca.raw.len > 0) { /* asked for, not insisted on: what is not good counts as none */
         mbedtls_ssl_conf_authmode(config, MBEDTLS_SSL_VERIFY_OPTIONAL);
         mbedtls_ssl_conf_ca_chain(config, &id->ca, NULL);
+        keep_tickets_from_those_with_certificates(config);
     }
     mbedtls_ssl_conf_session_tickets_cb(
         config, mbedtls_ssl_ticket_write, mbedtls_ssl_ticket_parse, &id->tickets);
@@ -218,7 +280,7 @@ enum hl_err hl_tls_identity_load(
     const struct hl_tls_complaint to = {why, why_len};
     snprintf(why, why_len, "out of memory");
     *out = NULL;
-    struct hl_tls_identity *id = identity_new();
+    struct hl_tls_identity *id = begin_library() == 0 ? identity_new() : NULL;
     if (!id)
         return HL_ERR_NOMEM;
     enum hl_err err = files->cert ? read_pair(id, files, &to) : HL_OK;

@@ -167,6 +167,36 @@ static enum hl_err write2(struct hl_stream *s, struct hl_str first, struct hl_st
 
 /* ---- reading ---- */
 
+/* In TLS 1.3 a server gives its tickets when hands are shaken (RFC 8446 4.6.1). */
+static bool is_ticket(int result)
+{
+#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
+    return result == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET;
+#else
+    (void)result;
+    return false;
+#endif
+}
+
+/* mbedTLS wants to be asked again behind a message that is for itself, too. */
+static int read_plain(struct hl_tls_session *session, char *p, size_t n)
+{
+    int rc;
+    do {
+        session->is_starved = false;
+        rc = mbedtls_ssl_read(&session->ssl, (unsigned char *)p, n);
+        if (is_ticket(rc))
+            hl_tls_client_end(session);
+    } while (is_ticket(rc) || (rc == MBEDTLS_ERR_SSL_WANT_READ && !session->is_starved));
+    return rc;
+}
+
+/* Behind a client's handshake the first request may have come; a server has not been asked anything yet. */
+static bool is_unasked(const struct hl_tls_session *session)
+{
+    return session->is_client && !session->stream->is_reading;
+}
+
 static void take_records(struct hl_tls_session *session, struct hl_str bytes)
 {
     struct hl_stream *s = session->stream;
@@ -174,8 +204,7 @@ static void take_records(struct hl_tls_session *session, struct hl_str bytes)
     size_t made = 0;
     int rc;
     session->in = bytes;
-    while ((rc = mbedtls_ssl_read(
-                &session->ssl, (unsigned char *)plain + made, HL_TLS_PLAIN_ROOM - made)) > 0)
+    while ((rc = read_plain(session, plain + made, HL_TLS_PLAIN_ROOM - made)) > 0)
         made += (size_t)rc;
     session->in = (struct hl_str){NULL, 0};
     session->has_read_end = rc == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
@@ -184,6 +213,10 @@ static void take_records(struct hl_tls_session *session, struct hl_str bytes)
         session); /* alerts: an answer to a renegotiation, what a bad record gets */
     /* Its owner, who wrote nothing, would not pause a peer that makes us answer and does not read. */
     bool is_flood = has_answered && hl_stream_is_blocked(s);
+    if (made > 0 && is_unasked(session)) {
+        break_off(session, UV_EPROTO);
+        return;
+    }
     if (made > 0)
         raise_event(session, HL_STREAM_DATA, (struct hl_str){plain, made}, 0);
     if (s->is_closing)
@@ -292,15 +325,6 @@ static void feed(struct hl_tls_session *session)
         hl_socket_set_reading(session->stream, true);
 }
 
-/* Behind a client's handshake the first request may have come; a server has not been asked anything yet. */
-static void take_rest(struct hl_tls_session *session, struct hl_str came)
-{
-    if (session->is_client && !session->stream->is_reading)
-        break_off(session, UV_EPROTO);
-    else
-        take_records(session, came);
-}
-
 static void begin_talk(struct hl_tls_session *session)
 {
     struct hl_stream *s = session->stream;
@@ -316,7 +340,7 @@ static void begin_talk(struct hl_tls_session *session)
         raise_event(session, HL_STREAM_CONNECTED, (struct hl_str){NULL, 0}, 0);
     }
     if (came.n > 0 && !s->is_closing)
-        take_rest(session, hl_buf_str(&came));
+        take_records(session, hl_buf_str(&came));
     hl_buf_fini(&came);
 }
 

@@ -63,6 +63,7 @@ struct hl_tls_session {
     struct hl_tls_identity *identity; /* from the first step on, as is `ssl` */
     mbedtls_ssl_context ssl;
     struct hl_str in;   /* what mbedTLS has not read yet of what came; borrowed within one call */
+    bool is_starved;    /* it asked for more than there is */
     struct hl_buf held; /* the same, between steps of a handshake */
     struct hl_buf out;  /* what a step wants to be sent */
     struct hl_buf peer; /* hl_tls_peer */

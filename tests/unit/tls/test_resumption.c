@@ -2,11 +2,10 @@
 #include "tls/resumption.h"
 
 #include <criterion/criterion.h>
-#include <mbedtls/certs.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "app_certificate.h"
+#include "certificates.h"
 #include "tls/identity.h"
 
 static struct hl_tls_resumptions kept;
@@ -65,6 +64,6 @@ Test(tls_resumption, offers_a_session_to_the_place_that_gave_it_alone)
 
 Test(tls_resumption, offers_none_behind_a_certificate_that_has_expired)
 {
-    keep_session_of(mbedtls_test_srv_crt_ec);
+    keep_session_of(expired_certificate);
     cr_assert_not(is_offered(&place));
 }

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
-#include <mbedtls/certs.h>
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/ssl.h>
 #include <pthread.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "certificates.h"
 #include "loop_fixture.h"
 #include "tls/identity.h"
 
@@ -77,8 +77,8 @@ static void begin(void)
 {
     char why[512] = "";
     cr_assert_not_null(mkdtemp(directory));
-    write_file(cert_path, "cert", mbedtls_test_srv_crt_ec);
-    write_file(key_path, "key", mbedtls_test_srv_key_ec);
+    write_file(cert_path, "cert", expired_certificate);
+    write_file(key_path, "key", server_key);
     const struct hl_tls_files files = {
         .cert = cert_path, .cert_option = "CERT", .key = key_path, .key_option = "KEY"};
     cr_assert_eq(hl_tls_open(&tls, &files, NULL, why, sizeof(why)), HL_OK, "%s", why);
