@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { atEnd } from './lib/cleanup.mjs';
 import { onFailure, test } from './lib/case.mjs';
 import { compileText } from './lib/function.mjs';
-import { sanitizerSettings } from './lib/python.mjs';
+import { coreSettings } from './lib/python.mjs';
 import { startServer } from './lib/server.mjs';
 import { BINARY, run, temporaryDirectory } from './lib/sidecar.mjs';
 import { until } from './lib/until.mjs';
@@ -70,7 +70,7 @@ async function startDev(t, words, { files = { 'main.py': MAIN }, env = {}, said 
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
     const child = spawn(BINARY, ['dev', ...words], {
         cwd: folder,
-        env: { PATH: process.env.PATH, HOME: folder, ...sanitizerSettings(), ...env },
+        env: { PATH: process.env.PATH, HOME: folder, ...coreSettings(), ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
     });
     const dev = new Dev(child, folder);

@@ -9,7 +9,7 @@ import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { clog } from './lib/clogged.mjs';
 import { FUNCTION_BINARY, compileText } from './lib/function.mjs';
-import { DEBIAN, PACKAGE, get, runPython, sanitizerSettings, startPython } from './lib/python.mjs';
+import { DEBIAN, PACKAGE, get, runPython, coreSettings, startPython } from './lib/python.mjs';
 import { freePort, temporaryDirectory } from './lib/sidecar.mjs';
 import { caller } from './lib/stage.mjs';
 import { until, within } from './lib/until.mjs';
@@ -97,7 +97,7 @@ const hosts = {
         const file = join(await temporaryDirectory(t), 'main.py');
         await writeFile(file, IN_PYTHON);
         const command = [DEBIAN, '-m', 'hookline_runtime', file];
-        return { command, env: { PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', ...sanitizerSettings() } };
+        return { command, env: { PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', ...coreSettings() } };
     },
 };
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
-import { DEBIAN, DEBUG, PACKAGE, sanitizerSettings, startPython } from './lib/python.mjs';
+import { DEBIAN, DEBUG, PACKAGE, coreSettings, startPython } from './lib/python.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
@@ -118,12 +118,11 @@ async function supervised(t, source, url, wait) {
     const directory = await temporaryDirectory(t);
     const path = join(directory, 'main.py');
     await writeFile(path, source);
-    const { LD_PRELOAD, ...rest } = sanitizerSettings();
-    const preload = LD_PRELOAD ? `LD_PRELOAD=${LD_PRELOAD} ASAN_OPTIONS=${rest.ASAN_OPTIONS} ` : '';
+    const settings = Object.entries(coreSettings()).map(([name, value]) => `${name}=${value} `).join('');
     const sidecar = await startSidecar(t, {
         env: {
             HOOKLINE_APP_URL: url ?? `http://127.0.0.1:${await freePort()}`,
-            HOOKLINE_APP_COMMAND: `exec env ${preload}${DEBIAN} -m hookline_runtime ${path}`,
+            HOOKLINE_APP_COMMAND: `exec env ${settings}${DEBIAN} -m hookline_runtime ${path}`,
             PYTHONPATH: PACKAGE,
         },
         wait,

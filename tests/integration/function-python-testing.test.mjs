@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { inRepository } from './lib/function.mjs';
-import { DEBIAN, INTERPRETERS, PACKAGE, sanitizerSettings } from './lib/python.mjs';
+import { DEBIAN, INTERPRETERS, PACKAGE, coreSettings } from './lib/python.mjs';
 import { temporaryDirectory } from './lib/sidecar.mjs';
 
 const run = promisify(execFile);
@@ -19,7 +19,7 @@ const has = async (...modules) =>
 for (const python of INTERPRETERS.filter((path) => !path.endsWith('-dbg'))) {
     test(`the tests of the package pass without a server (${python})`, async () => {
         const args = ['-m', 'unittest', 'discover', '-s', inRepository('tests/python')];
-        const env = { ...ENV, PYTHONPATH: PACKAGE, ...sanitizerSettings() };
+        const env = { ...ENV, PYTHONPATH: PACKAGE, ...coreSettings() };
         const { stderr } = await run(python, args, { env }).catch((error) => error);
         assert.match(stderr, /^Ran [1-9]\d* tests? in .*\n\nOK/m, stderr);
     });
@@ -39,6 +39,7 @@ test('a wheel is made without a network, and what is in it serves', async (t) =>
     await mkdir(source);
     for (const name of ['hookline_runtime', 'pyproject.toml', 'setup.py'])
         await cp(inRepository(`runtime/python/${name}`), join(source, name), { recursive: true });
+    await cp(join(PACKAGE, 'hookline_runtime/pure/table.py'), join(source, 'hookline_runtime/pure/table.py'));
     const env = {
         ...ENV,
         HOOKLINE_VERSION: '1.2.3',
@@ -51,9 +52,9 @@ test('a wheel is made without a network, and what is in it serves', async (t) =>
     const target = join(directory, 'installed');
     await run(DEBIAN, ['-m', 'zipfile', '-e', join(directory, wheel), target]);
     const kept = await readdir(join(target, 'hookline_runtime'));
-    for (const name of ['py.typed', '_server.pyi', '_server.abi3.so', 'testing.py']) assert.ok(kept.includes(name), name);
+    for (const name of ['py.typed', '_server.pyi', '_server.abi3.so', 'testing.py', 'pure']) assert.ok(kept.includes(name), name);
     const { stdout } = await run(DEBIAN, ['-m', 'hookline_runtime', '--version'], {
-        env: { ...ENV, PYTHONPATH: target, ...sanitizerSettings() },
+        env: { ...ENV, PYTHONPATH: target, ...coreSettings() },
     });
     assert.match(stdout, /^hookline_runtime \d+\.\d+\.\d+\n$/);
 });

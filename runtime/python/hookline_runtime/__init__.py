@@ -5,7 +5,7 @@
 
 python3 -m hookline_runtime main.py serves it as POST /run. runtime/README.md, "In Python", is the manual.
 """
-from ._server import version
+from .core import version
 from .context import Context, context
 from .progress import progress
 from .request import Headers, Request, Response

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from . import __version__, _server, forked, loader, log
+from . import __version__, core, forked, loader, log
 from .app import CannotStart
 from .event_loop import EventLoop
 from .host import Host
@@ -17,8 +17,10 @@ from .host import Host
 
 def main() -> None:
     options = _options()
+    if not core.is_known:
+        sys.exit(f'hookline_runtime: {core.SETTING} is "{core.chosen}": allowed are auto, c, python')
     try:
-        server = _server.Server(options.host, options.port, options.socket)
+        server = core.Server(options.host, options.port, options.socket)
     except ValueError as error:
         sys.exit(f"hookline_runtime: {error}")
     if os.getpid() == 1:  # the kernel gives process 1 no default action, and importing can take long
@@ -39,6 +41,9 @@ def main() -> None:
         sys.exit(1)
     names = ", ".join(name for name, *_ in host.callees())
     where = [("address", server.address), ("functions", names), ("concurrency", server.concurrency)]
+    if core.why_pure:
+        level = logging.INFO if core.chosen == "python" else logging.WARNING
+        log.write(level, "the server is the one in pure Python, which is slower", [("why", core.why_pure)])
     log.write(logging.INFO, "listening", where)
     with forked.Guard("a signal handler"):
         host.run(server.concurrency)

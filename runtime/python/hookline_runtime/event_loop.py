@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Awaitable, Callable, Dict, NoReturn, Optional, Set
 
 from . import forked, log
-from ._server import Server
+from .core import Server
 
 
 class Gone(Exception):

@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any, NoReturn, Optional
 
-from . import _server, log
+from . import core, log
 from .context import current
 
-is_child = _server.is_forked  # this process is one
+is_child = core.is_forked  # this process is one
 
 
 def leave(error: Optional[BaseException] = None, name: str = "a function") -> NoReturn:

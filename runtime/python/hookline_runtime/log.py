@@ -18,7 +18,7 @@ import traceback
 import types
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from . import _server
+from . import core
 from .context import Context, current
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
@@ -40,7 +40,7 @@ _least = logging.INFO
 def start(level: str, format: str) -> None:
     """From here on everything that the process says goes to the log. `level` and `format`: as in the settings."""
     global _is_started, _is_json, _least
-    _server.start_log()
+    core.start_log()
     _is_started = True
     _is_json = format == "json"
     _least = LEVELS[level]
@@ -60,14 +60,22 @@ def write(level: int, message: str, fields: Fields = (), run_id: Optional[str] =
         _write_line(level, message, fields, run_id)
 
 
+def line(level: int, message: str, fields: Fields = ()) -> str:
+    """The same as text; "" where it would not be logged."""
+    return _line(level, message, fields) if level >= _least else ""
+
+
+def _line(level: int, message: str, fields: Fields) -> str:
+    return (_json_line if _is_json else _text_line)(time.time(), _level_name(level), message, fields)
+
+
 def _write_line(level: int, message: str, fields: Fields, run_id: Optional[str]) -> None:
     if run_id is None:
         serving = current()
         run_id = serving.run_id if serving else None
     run = [("run_id", run_id)] if run_id else []
     pairs = [*run, *fields] if _is_json else [*fields, *run]  # whoever reads JSON may cut a long line
-    line = (_json_line if _is_json else _text_line)(time.time(), _level_name(level), message, pairs)
-    _put(line)
+    _put(_line(level, message, pairs))
 
 
 def write_exception(message: str, error: BaseException, fields: Fields = (), run_id: Optional[str] = None) -> None:
@@ -118,12 +126,12 @@ def finish_lines(context: Context) -> None:
 
 def flush() -> None:
     """Returns when what was logged is written, or nobody reads it."""
-    _server.flush_log()
+    core.flush_log()
 
 
 def _put(lines: str) -> None:
     if _is_started:
-        _server.log(lines.encode("utf-8", "backslashreplace"))
+        core.log(lines.encode("utf-8", "backslashreplace"))
     else:
         sys.stderr.write(lines)
 

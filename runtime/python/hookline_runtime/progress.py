@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ._server import progress_max
+from .core import progress_max
 from .context import current
 
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # ASCII: it becomes a header field

@@ -1,5 +1,6 @@
 // function.mjs - runs a function host (hookline-function, or another command that speaks like it), and
 // holds it to what every test expects: log lines are JSON, no sanitizer report, exit status 0.
+import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -9,8 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { atEnd, withUs } from './cleanup.mjs';
 import { onFailure } from './case.mjs';
+import { requestGroups } from '../http/cases/index.mjs';
+import { connect } from './raw.mjs';
 import { BINARY, temporaryDirectory } from './sidecar.mjs';
-import { until } from './until.mjs';
+import { until, within } from './until.mjs';
 
 export const FUNCTION_BINARY =
     process.env.HOOKLINE_FUNCTION_BIN ?? join(dirname(BINARY), 'hookline-function');
@@ -54,6 +57,30 @@ export async function startHost(t, args, env = {}, command = FUNCTION_BINARY) {
         return host.address;
     });
     return host;
+}
+
+/** All that the proxy refuses of requests, sent to a host: it refuses them as well. */
+export async function sendHostile(t, host) {
+    const hostile = requestGroups
+        .flatMap(({ title, cases }) => cases.map((c) => ({ ...c, title })))
+        .filter(({ allow, send, end }) => allow && send && !end && Object.keys(allow).join() === 'refused')
+        // Refused for what a proxy does, and not for what the bytes are: these methods and upgrades.
+        .filter(({ title }) => !/upgrade/i.test(title));
+    assert.ok(hostile.length > 100, `${hostile.length} cases`);
+    for (const { title, name, send, allow } of hostile) {
+        const client = await connect(t, host);
+        await client.send(send);
+        const head = await within(name, client.responseHead()).catch(() => null);
+        const allowed = allow.refused === true ? null : [allow.refused].flat();
+        if (head) assert.ok(head.status >= 400, `${title}: ${name}: ${head.status}`);
+        if (head && allowed) {
+            assert.ok(
+                allowed.includes(head.status) || [404, 405].includes(head.status),
+                `${title}: ${name}: ${head.status}, allowed ${allowed}`,
+            );
+        }
+        client.close();
+    }
 }
 
 export class Host {

@@ -25,8 +25,12 @@ export const DEBIAN = '/usr/bin/python3';
 export const DEBUG = '/usr/bin/python3-dbg';
 const SANITIZER = /(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:)/;
 
-/** Debian's interpreters, and the machine's own python3 if that is another. */
-export const INTERPRETERS = [DEBIAN, DEBUG, ...ownInterpreter()];
+/** HOOKLINE_TEST_FUNCTION_CORE=python: every app of a test that names none stands on the pure Python core. */
+export const isPure = process.env.HOOKLINE_TEST_FUNCTION_CORE === 'python';
+export const PURE = { HOOKLINE_FUNCTION_CORE: 'python', LD_PRELOAD: '' };
+
+/** Debian's interpreters, and the machine's own python3 if that is another: what is compiled must fit each. */
+export const INTERPRETERS = isPure && !process.env.HOOKLINE_TEST_ALL_CORES ? [DEBIAN] : [DEBIAN, DEBUG, ...ownInterpreter()];
 
 function ownInterpreter() {
     const tell = 'import sys; print(sys.executable if sys.version_info >= (3, 9) else "")';
@@ -34,8 +38,10 @@ function ownInterpreter() {
     return !path || realpathSync(path) === realpathSync(DEBIAN) ? [] : [path];
 }
 
-/** A sanitized extension module needs its run-time library before all else in the interpreter. */
-export function sanitizerSettings() {
+/** The environment of the core that is tested: a sanitized extension module needs its run-time library before all else
+ * in the interpreter. */
+export function coreSettings() {
+    if (isPure) return PURE;
     if (!isSanitized) return {};
     const library = execFileSync('gcc', ['-print-file-name=libasan.so'], { encoding: 'utf8' });
     return {
@@ -147,7 +153,7 @@ export async function spawnPython(t, source, { python = DEBIAN, env = {}, files 
                 PYTHONPATH: PACKAGE,
                 PYTHONDONTWRITEBYTECODE: '1',
                 HOOKLINE_LOG_FORMAT: 'json',
-                ...sanitizerSettings(),
+                ...coreSettings(),
                 ...env,
             },
             stdio: ['ignore', 'pipe', 'pipe'],
