@@ -383,6 +383,16 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
         "Replicas that did not come back to such a database in time: what they ended may run "
         "again.",
         hl_counter_get(&store->unheard_replicas));
+    hl_exposition_number(t, "hookline_rate_questions_total", "counter",
+        "Questions to the database about what is left of callers' rates.",
+        hl_counter_get(&store->rate_questions));
+    hl_exposition_number(t, "hookline_rate_lent_calls_total", "counter",
+        "Calls of callers' rates that were lent to this replica.",
+        hl_counter_get(&store->lent_calls));
+    hl_exposition_number(t, "hookline_rate_shares", "gauge",
+        "1: the database does not say what is left of callers' rates, and this replica spends its "
+        "share of them.",
+        hl_counter_get(&store->spends_shares));
     if (!hl_counter_get(&store->is_unmeasured))
         write_measures(t, store);
 }

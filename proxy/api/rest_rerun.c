@@ -190,8 +190,11 @@ static bool count_call(struct hl_rest_call *call)
     struct hl_quota *quota = call->asker.quota;
     if (!hl_quota_has_limits(quota))
         return true;
-    call->is_counted = hl_quota_count(quota, hl_clock_mono_ms());
-    return call->is_counted;
+    enum hl_quota_count count = hl_quota_count(quota, hl_clock_mono_ms());
+    if (count == HL_QUOTA_UNKNOWN)
+        hl_quota_count_anyway(quota);
+    call->is_counted = count == HL_QUOTA_COUNTED;
+    return count != HL_QUOTA_OVER;
 }
 
 static void uncount_call(struct hl_rest_call *call)

@@ -258,7 +258,8 @@ enum hl_err hl_auth_open(struct hl_auth **out, const struct hl_config *config,
         .issuer = config->jwt_issuer,
         .audience = config->jwt_audience};
     enum hl_err err = hl_registry_init(&auth->registry);
-    hl_outsiders_init(&auth->outsiders);
+    auth->registry.lender = hl_store_get_lender(store);
+    hl_outsiders_init(&auth->outsiders, auth->registry.lender);
     hl_store_heed_quotas(store, &auth->registry.quotas);
     if (!err)
         err = hl_claim_rules_limit(&auth->rules, config->jwt_limits, config->jwt_limit_claims);

@@ -11,9 +11,9 @@
 
 #include "base/compiler.h"
 
-void hl_outsiders_init(struct hl_outsiders *outsiders)
+void hl_outsiders_init(struct hl_outsiders *outsiders, struct hl_lender *lender)
 {
-    *outsiders = (struct hl_outsiders){.n = 0};
+    *outsiders = (struct hl_outsiders){.lender = lender};
     pthread_mutex_init(&outsiders->lock, NULL);
     hl_id_map_init(&outsiders->map);
     hl_list_init(&outsiders->all);
@@ -46,7 +46,9 @@ static struct hl_outsider *find_idle(struct hl_outsiders *outsiders)
         struct hl_outsider *outsider = HL_CONTAINER_OF(node, struct hl_outsider, node);
         hl_list_push_back(&outsiders->all, node);
         bool is_used = atomic_exchange(&outsider->is_used, false);
-        if (!is_used && atomic_load(&outsider->quota.running) == 0)
+        bool is_busy =
+            atomic_load(&outsider->quota.running) > 0 || atomic_load(&outsider->quota.is_asked);
+        if (!is_used && !is_busy)
             return outsider;
     }
     return NULL;
@@ -76,6 +78,7 @@ static struct hl_outsider *admit(
     }
     outsider->digest = *digest;
     hl_quota_renew(&outsider->quota, *limits);
+    hl_quota_share(&outsider->quota, outsiders->lender, digest);
     hl_id_map_put(&outsiders->map, digest, outsider);
     return outsider;
 }

@@ -29,9 +29,10 @@ struct hl_outsiders {
     struct hl_id_map map;
     struct hl_list all; /* the one to forget next is first */
     size_t n;
+    struct hl_lender *lender; /* of the store's; NULL: nobody shares rates */
 };
 
-void hl_outsiders_init(struct hl_outsiders *outsiders);
+void hl_outsiders_init(struct hl_outsiders *outsiders, struct hl_lender *lender);
 void hl_outsiders_fini(struct hl_outsiders *outsiders);
 
 /* Whose identity (principal.h) that is, with these limits unless later ones are known. NULL: out of memory. */

@@ -78,6 +78,7 @@ static struct hl_known_account *know_account(struct hl_registry *registry, const
         return NULL;
     }
     account->id = account->quota.account = *id;
+    hl_quota_share(&account->quota, registry->lender, id);
     account->next = registry->all;
     registry->all = account;
     hl_id_map_put(&registry->accounts, id, account);

@@ -14,6 +14,7 @@
 #include "base/list.h"
 
 struct hl_account_use;
+struct hl_lender;
 struct hl_limits;
 
 /* A service account. It stays until the registry goes. */
@@ -32,6 +33,8 @@ struct hl_registry {
     _Atomic uint64_t version; /* of `keys` */
     struct hl_id_map accounts;
     struct hl_quotas quotas;
+    struct hl_lender
+        *lender; /* of the store's; NULL: nobody shares rates. Set before any account is known */
     struct hl_known_account *all; /* newest first; only grows */
     pthread_mutex_t bells_lock;
     struct hl_list bells; /* rung when an account was revoked, or a key is gone */

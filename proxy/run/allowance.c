@@ -14,21 +14,22 @@ static bool take_place(struct hl_allowance *a)
     return a->has_place;
 }
 
-bool hl_allowance_take(
+enum hl_allowance_verdict hl_allowance_take(
     struct hl_allowance *a, struct hl_quota *quota, const struct hl_plan *plan, enum hl_limit *hit)
 {
     *a = (struct hl_allowance){.quota = quota};
     if (!plan->is_async && !take_place(a)) {
         *hit = HL_LIMIT_MAX_RUNNING;
-        return false;
+        return HL_ALLOWANCE_REFUSED;
     }
-    a->is_counted = hl_quota_count(quota, hl_clock_mono_ms());
-    a->is_over = !a->is_counted;
-    if (a->is_counted || plan->idempotency_key.n > 0)
-        return true;
+    enum hl_quota_count count = hl_quota_count(quota, hl_clock_mono_ms());
+    a->is_counted = count == HL_QUOTA_COUNTED;
+    a->is_over = count == HL_QUOTA_OVER;
+    if (a->is_counted || (a->is_over && plan->idempotency_key.n > 0))
+        return HL_ALLOWANCE_TAKEN;
     *hit = HL_LIMIT_RATE;
     hl_allowance_leave(a);
-    return false;
+    return a->is_over ? HL_ALLOWANCE_REFUSED : HL_ALLOWANCE_LATER;
 }
 
 void hl_allowance_undo(struct hl_allowance *a)

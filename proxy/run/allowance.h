@@ -15,8 +15,13 @@ struct hl_allowance {
     bool is_over; /* of the rate: if the call's Idempotency-Key is not known it is refused */
 };
 
-/* `quota` has limits. False: the limit `*hit` is in the way, and nothing is taken. */
-HL_MUST_CHECK bool hl_allowance_take(
+enum hl_allowance_verdict {
+    HL_ALLOWANCE_TAKEN,
+    HL_ALLOWANCE_REFUSED, /* the limit `*hit` is in the way */
+    HL_ALLOWANCE_LATER,   /* what is left of the rate is not known yet: hl_quota_await */
+};
+/* `quota` has limits. Nothing is taken unless it says so. */
+HL_MUST_CHECK enum hl_allowance_verdict hl_allowance_take(
     struct hl_allowance *a, struct hl_quota *quota, const struct hl_plan *plan, enum hl_limit *hit);
 /* No longer inside the app. Harmless when it is not. */
 static inline void hl_allowance_leave(struct hl_allowance *a)

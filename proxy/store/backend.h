@@ -29,6 +29,7 @@ struct hl_store {
     atomic_bool takes_calls;                  /* hl_store_note_app */
     _Atomic int64_t live_streams;             /* hl_store_note_stream */
     struct hl_quotas *_Atomic quotas;         /* hl_store_heed_quotas; NULL: none */
+    struct hl_lender *lender;                 /* hl_store_get_lender */
 };
 
 /* As hl_store_open. */

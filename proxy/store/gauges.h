@@ -41,6 +41,9 @@ struct hl_store_gauges {
     /* since start: how often it was another database, or lacked commits; runs that it was told the end of then, and
      * replicas that did not come back to tell theirs */
     struct hl_counter turns, recalled_runs, unheard_replicas;
+    /* of rates that replicas share: questions about them and calls that were lent, since start */
+    struct hl_counter rate_questions, lent_calls;
+    struct hl_counter spends_shares; /* 1: the database does not say what is left of them */
 };
 
 #endif

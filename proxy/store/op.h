@@ -45,6 +45,7 @@ enum hl_store_op {
     HL_STORE_LIST_AUDIT,        /* struct hl_list_audit (audit.h) */
     HL_STORE_GET_SETTINGS,      /* struct hl_get_settings (audit.h) */
     HL_STORE_KEEP_SETTINGS,     /* struct hl_keep_settings (audit.h) */
+    HL_STORE_BORROW, /* `ask` of a struct hl_quota, only where it is shared. No reply: a bell (lender.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */

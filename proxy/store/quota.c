@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 #include "store/key.h"
+#include "store/lender.h"
+#include "store/op.h"
 
 static uint64_t pack(struct hl_rate rate)
 {
@@ -33,7 +35,8 @@ void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
     atomic_store(&quota->revision, limits->revision);
     atomic_store(&quota->max_running, limits->max_running);
     atomic_store(&quota->max_queued, limits->max_queued);
-    atomic_store(&quota->rate, pack(limits->rate));
+    if (atomic_exchange(&quota->rate, pack(limits->rate)) != pack(limits->rate))
+        hl_loan_return(&quota->loan);
     atomic_store(&quota->max_priority, limits->max_priority);
     atomic_store(&quota->has_limits,
         limits->max_running > 0 || limits->max_queued > 0 || limits->rate.count > 0);
@@ -47,12 +50,35 @@ void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits)
     atomic_store(&quota->window.state, 0);
 }
 
+/* Whoever uses the loan meanwhile takes from the one or from the other. */
+void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const struct hl_id *name)
+{
+    uint64_t halves[2];
+    if (!lender)
+        return;
+    memcpy(halves, name->b, sizeof(halves));
+    atomic_fetch_add(&quota->name.version, 1);
+    hl_loan_clear(&quota->loan);
+    atomic_store(&quota->name.halves[0], halves[0]);
+    atomic_store(&quota->name.halves[1], halves[1]);
+    atomic_fetch_add(&quota->name.version, 1);
+    quota->lender = lender;
+}
+
+bool hl_quota_read_name(const struct hl_quota *quota, struct hl_id *name, uint32_t *version)
+{
+    *version = atomic_load(&quota->name.version);
+    uint64_t halves[2] = {atomic_load(&quota->name.halves[0]), atomic_load(&quota->name.halves[1])};
+    memcpy(name->b, halves, sizeof(name->b));
+    return *version % 2 == 0 && atomic_load(&quota->name.version) == *version;
+}
+
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota)
 {
     return (enum hl_priority)atomic_load_explicit(&quota->max_priority, memory_order_relaxed);
 }
 
-static struct hl_rate rate_of(const struct hl_quota *quota)
+struct hl_rate hl_quota_rate(const struct hl_quota *quota)
 {
     return unpack(atomic_load_explicit(&quota->rate, memory_order_relaxed));
 }
@@ -64,8 +90,9 @@ struct hl_quota_hit hl_quota_look(
         return (struct hl_quota_hit){.max = atomic_load(&quota->max_running)};
     if (limit == HL_LIMIT_MAX_QUEUED)
         return (struct hl_quota_hit){.max = atomic_load(&quota->max_queued)};
-    struct hl_rate rate = rate_of(quota);
-    uint64_t left_ms = hl_rate_left(&quota->window, rate, now_ms);
+    struct hl_rate rate = hl_quota_rate(quota);
+    uint64_t left_ms = quota->lender ? hl_loan_left_ms(&quota->loan, now_ms)
+                                     : hl_rate_left(&quota->window, rate, now_ms);
     return (struct hl_quota_hit){.max = rate.count,
         .window_s = rate.window_s,
         .wait_s = left_ms > 0 ? (uint32_t)((left_ms + 999) / 1000) : 1};
@@ -105,16 +132,74 @@ void hl_quota_leave(struct hl_quota *quota)
     ring(quota);
 }
 
-bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms)
+/* The message stays the quota's: it is posted once until it has been answered. */
+static void ask_lender(struct hl_quota *quota)
 {
-    struct hl_rate rate = rate_of(quota);
-    return rate.count == 0 || hl_rate_take(&quota->window, rate, now_ms) == 0;
+    if (atomic_load_explicit(&quota->is_asked, memory_order_relaxed) ||
+        atomic_exchange(&quota->is_asked, true))
+        return;
+    quota->ask.type = HL_STORE_BORROW;
+    hl_mailbox_post(quota->lender->box, &quota->ask);
+}
+
+static enum hl_quota_count count_share(struct hl_quota *quota, struct hl_rate rate, uint64_t now_ms)
+{
+    uint32_t share = hl_lender_share(quota->lender, rate.count);
+    ask_lender(quota);
+    return hl_loan_take_share(&quota->loan, share, 1000 * rate.window_s, now_ms) ? HL_QUOTA_COUNTED
+                                                                                 : HL_QUOTA_OVER;
+}
+
+static enum hl_quota_count count_lent(struct hl_quota *quota, struct hl_rate rate, uint64_t now_ms)
+{
+    switch (hl_loan_take(&quota->loan, now_ms)) {
+    case HL_LOAN_TAKEN:
+        if (hl_loan_is_low(&quota->loan, now_ms))
+            ask_lender(quota);
+        return HL_QUOTA_COUNTED;
+    case HL_LOAN_SPENT:
+        return HL_QUOTA_OVER;
+    case HL_LOAN_EMPTY:
+        break;
+    }
+    if (atomic_load(&quota->lender->is_cut_off))
+        return count_share(quota, rate, now_ms);
+    return HL_QUOTA_UNKNOWN;
+}
+
+enum hl_quota_count hl_quota_count(struct hl_quota *quota, uint64_t now_ms)
+{
+    struct hl_rate rate = hl_quota_rate(quota);
+    if (rate.count == 0)
+        return HL_QUOTA_COUNTED;
+    if (quota->lender)
+        return count_lent(quota, rate, now_ms);
+    return hl_rate_take(&quota->window, rate, now_ms) == 0 ? HL_QUOTA_COUNTED : HL_QUOTA_OVER;
+}
+
+/* Said first, asked then, looked last: an answer that was not heard of rings. */
+bool hl_quota_await(struct hl_quota *quota, struct hl_lender_desk *desk)
+{
+    atomic_store(&desk->waits, true);
+    if (!atomic_exchange(&quota->is_asked, true)) {
+        quota->ask.type = HL_STORE_BORROW;
+        hl_mailbox_post(quota->lender->box, &quota->ask);
+    }
+    return !atomic_load(&quota->lender->is_cut_off);
+}
+
+void hl_quota_count_anyway(struct hl_quota *quota)
+{
+    hl_loan_owe(&quota->loan);
+    ask_lender(quota);
 }
 
 void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms)
 {
-    struct hl_rate rate = rate_of(quota);
-    if (rate.count > 0)
+    struct hl_rate rate = hl_quota_rate(quota);
+    if (rate.count > 0 && quota->lender)
+        hl_loan_give_back(&quota->loan, now_ms);
+    else if (rate.count > 0)
         hl_rate_give_back(&quota->window, rate, now_ms);
 }
 

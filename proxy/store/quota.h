@@ -9,10 +9,14 @@
 #include "base/err.h"
 #include "base/id.h"
 #include "base/limits.h"
+#include "base/list.h"
+#include "base/loan.h"
 #include "base/priority.h"
 #include "loop/mailbox.h"
 
 struct hl_key;
+struct hl_lender;
+struct hl_lender_desk;
 
 /* Who is told that there may be room, once: whoever has asked for a place in vain. */
 struct hl_quota_bell {
@@ -35,6 +39,24 @@ struct hl_quota {
     _Atomic uint32_t running;           /* calls and runs inside the app, or on the way there */
     struct hl_quota_bell *_Atomic bell; /* NULL: nobody has asked in vain */
     struct hl_rate_window window;
+    /* Where replicas share the rate: it is borrowed (lender.h), and `window` means nothing. NULL: they do not. */
+    struct hl_lender *lender;
+    struct hl_loan loan;
+    struct hl_quota_name {
+        _Atomic uint32_t version; /* odd: it is being changed */
+        _Atomic uint64_t halves[2];
+    } name;               /* whose rate it is, to the lender */
+    atomic_bool is_asked; /* `ask` is on its way to the store, or the lender is asked */
+    struct hl_msg ask;    /* HL_STORE_BORROW */
+    struct hl_quota_borrower {
+        bool is_known;           /* by the store; then in a list of its */
+        struct hl_list all, due; /* `due`: those that are to ask, or have asked */
+        bool wants;
+        uint32_t version; /* of the name that the next are about */
+        uint32_t window_ms;
+        struct hl_loan_book book;
+        struct hl_loan_ask ask;
+    } borrower; /* the store's thread */
 };
 
 /* Those that have, or had, a max_running: the store asks them before it hands out a run. Only grows; any
@@ -50,6 +72,12 @@ void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota);
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
 /* It is somebody else's from now on, with these limits and nothing used. Whoever is inside is counted on. */
 void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits);
+/* Its rate is borrowed of what the lender has under that name, from now on; nothing for NULL. Before others know of it,
+ * or when it has been renewed; one thread at a time. */
+void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const struct hl_id *name);
+/* Whose rate it is just now. False: that is being changed. `*version`: another one, if it has become somebody else's. */
+bool hl_quota_read_name(const struct hl_quota *quota, struct hl_id *name, uint32_t *version);
+struct hl_rate hl_quota_rate(const struct hl_quota *quota);
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
 
 /* How a limit stands that is in the way of a call. */
@@ -76,8 +104,18 @@ HL_MUST_CHECK bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quot
 void hl_quota_occupy(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);
 
-/* One more call, by CLOCK_MONOTONIC. False: it is too soon. */
-HL_MUST_CHECK bool hl_quota_count(struct hl_quota *quota, uint64_t now_ms);
+enum hl_quota_count {
+    HL_QUOTA_OVER, /* it is too soon */
+    HL_QUOTA_COUNTED,
+    HL_QUOTA_UNKNOWN, /* the lender has to say so: hl_quota_await, or hl_quota_count_anyway */
+};
+/* One more call, by CLOCK_MONOTONIC. */
+HL_MUST_CHECK enum hl_quota_count hl_quota_count(struct hl_quota *quota, uint64_t now_ms);
+/* Where that is unknown: the lender is asked, and the desk's bell rings when it is to be tried once more. False: it may
+ * be tried at once. */
+HL_MUST_CHECK bool hl_quota_await(struct hl_quota *quota, struct hl_lender_desk *desk);
+/* The same of who does not wait: it counts, and who shares the rate hears of it later. */
+void hl_quota_count_anyway(struct hl_quota *quota);
 /* It did not count after all. */
 void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms);
 

@@ -127,6 +127,11 @@ void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas)
     atomic_store(&store->quotas, quotas);
 }
 
+struct hl_lender *hl_store_get_lender(struct hl_store *store)
+{
+    return store->lender;
+}
+
 bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str webhook_url)
 {
     return store->vt->is_destination_full && store->vt->is_destination_full(store, webhook_url);

@@ -79,6 +79,10 @@ HL_MUST_CHECK enum hl_err hl_store_put_signing_key(
  * borrowed until the store is closed. */
 struct hl_quotas; /* quota.h */
 void hl_store_heed_quotas(struct hl_store *store, struct hl_quotas *quotas);
+/* Of whom rates are borrowed (lender.h), until the store is closed; quotas that do so stay until then. NULL: it is not
+ * shared, and each counts for itself. */
+struct hl_lender;
+struct hl_lender *hl_store_get_lender(struct hl_store *store);
 /* Whether a destination has as many deliveries as one may have: half of HOOKLINE_MAX_PENDING_DELIVERIES, counted
  * from acceptance on. Any thread; where the store is shared it is what was so a moment ago. */
 bool hl_store_is_destination_full(const struct hl_store *store, struct hl_str webhook_url);

@@ -341,18 +341,37 @@ static enum hl_auth_verdict authenticate(
     return hl_auth_check(w->auth, token, plan->token_project, &w->principal, why, &c->wait);
 }
 
-/* The limits of the account that calls, last: what is refused otherwise takes nothing of them. False:
- * `*why`, which points into `room`. */
-static bool take_allowance(
-    struct hl_worker *w, struct hl_refusal *why, struct hl_allowance_room *room)
+/* The limits of the account that calls, last: what is refused otherwise takes nothing of them. REFUSED:
+ * `*why`, which points into `room`. LATER: the client waits until the lender has answered. */
+static enum hl_allowance_verdict take_allowance(
+    struct hl_client *c, struct hl_refusal *why, struct hl_allowance_room *room)
 {
+    struct hl_worker *w = hl_worker_of(c->callers);
     struct hl_quota *quota = w->principal ? w->principal->quota : NULL;
+    enum hl_allowance_verdict verdict;
     enum hl_limit hit;
     w->allowance = (struct hl_allowance){.quota = NULL};
-    if (!hl_quota_has_limits(quota) || hl_allowance_take(&w->allowance, quota, &w->plan, &hit))
-        return true;
-    *why = hl_allowance_refusal(quota, hit, room);
-    return false;
+    if (!hl_quota_has_limits(quota))
+        return HL_ALLOWANCE_TAKEN;
+    do
+        verdict = hl_allowance_take(&w->allowance, quota, &w->plan, &hit);
+    while (verdict == HL_ALLOWANCE_LATER && !hl_quota_await(quota, &w->lender_desk));
+    if (verdict == HL_ALLOWANCE_REFUSED)
+        *why = hl_allowance_refusal(quota, hit, room);
+    else if (verdict == HL_ALLOWANCE_LATER)
+        hl_list_push_back(&w->borrowing, &c->wait.node);
+    return verdict;
+}
+
+void hl_call_on_lent(struct hl_worker *w)
+{
+    struct hl_list waits, *node;
+    hl_bell_heard(&w->lender_desk.bell);
+    hl_list_init(&waits);
+    while ((node = hl_list_pop_front(&w->borrowing)) != NULL)
+        hl_list_push_back(&waits, node);
+    while ((node = hl_list_pop_front(&waits)) != NULL)
+        hl_client_on_checked(HL_CONTAINER_OF(node, struct hl_auth_wait, node));
 }
 
 static void begin_body(struct hl_client *c, const struct hl_head *head, bool is_async)
@@ -445,8 +464,12 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
 
     if (plan->kind == HL_PLAN_RUN || plan->kind == HL_PLAN_PASS) {
         enum hl_refusal_cause cause = find_refusal(c, plan);
-        if (cause == HL_REFUSAL_NONE && take_allowance(w, &why, &room))
+        enum hl_allowance_verdict allowance =
+            cause ? HL_ALLOWANCE_REFUSED : take_allowance(c, &why, &room);
+        if (allowance == HL_ALLOWANCE_TAKEN)
             return start_run(c, rest);
+        if (allowance == HL_ALLOWANCE_LATER)
+            return HL_CALL_LATER;
         hl_plan_refuse(plan, cause ? hl_refusal_make(cause) : &why);
     }
     if (plan->kind == HL_PLAN_REST) {

@@ -27,6 +27,7 @@
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/notice.h"
+#include "store/store.h"
 #include "tls/tls.h"
 #include "worker/follow.h"
 #include "worker/inquiry.h"
@@ -202,6 +203,8 @@ enum hl_err hl_worker_new(
     w->index = index;
     hl_trouble_init(&w->trouble, &w->wheel);
     hl_slot_table_init(&w->slots);
+    hl_bell_init(&w->lender_desk.bell, &w->mail.box, HL_WORKER_LENT);
+    hl_list_init(&w->borrowing);
     hl_id_source_init(&w->ids);
     lend(w);
     set_rules(w);
@@ -240,6 +243,7 @@ enum hl_err hl_worker_new(
 static void worker_main(void *arg)
 {
     struct hl_worker *w = arg;
+    hl_lender_add(hl_store_get_lender(w->service->store), &w->lender_desk);
     hl_dispatch_start(&w->runs);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     hl_runs_free_ended(&w->runs);
@@ -281,6 +285,7 @@ static void end(struct hl_worker *w)
     hl_trouble_fini(&w->trouble);
     hl_strangers_fini(&w->callers.strangers);
     hl_pool_close(&w->runs.pool);
+    hl_lender_remove(hl_store_get_lender(w->service->store), &w->lender_desk);
     hl_follow_unguard(&w->desk);
     hl_follow_desk_close(&w->desk);
     hl_wheel_close(&w->wheel);
@@ -437,6 +442,9 @@ static void on_message(void *self, struct hl_msg *msg)
     case HL_WORKER_BACK:
         set_aside(w, msg->type == HL_WORKER_ASIDE);
         free(msg);
+        break;
+    case HL_WORKER_LENT:
+        hl_call_on_lent(w);
         break;
     case HL_WORKER_DRAIN:
         drain(w);

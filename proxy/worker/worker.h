@@ -13,6 +13,7 @@
 #include "route/plan.h"
 #include "run/allowance.h"
 #include "run/runs.h"
+#include "store/lender.h"
 
 struct hl_recent_ask;
 struct hl_service;
@@ -31,6 +32,7 @@ enum hl_worker_message {
     HL_WORKER_RECENT,       /* struct hl_recent_ask; comes back answered */
     HL_WORKER_ASIDE,        /* as DRAIN, for as long as nobody says otherwise: */
     HL_WORKER_BACK,
+    HL_WORKER_LENT,         /* the bell of its struct hl_lender_desk */
 };
 
 #define HL_WORKER_STAGES (HL_WORKER_CUT + 1 - HL_WORKER_DRAIN) /* of its end: each is told once */
@@ -65,6 +67,8 @@ struct hl_worker {
     const struct hl_principal *principal; /* who calls; NULL: nobody was asked */
     struct hl_id relayed;                 /* another replica calls, for this run; nil: none does */
     struct hl_allowance allowance;        /* what the call under way has of its account's limits */
+    struct hl_lender_desk lender_desk;
+    struct hl_list borrowing; /* clients' waits: until it is known what is left of their rates */
 };
 
 static inline struct hl_worker *hl_worker_of(struct hl_callers *callers)
@@ -74,6 +78,8 @@ static inline struct hl_worker *hl_worker_of(struct hl_callers *callers)
 
 /* call.c, the callers' on_head: starts a run or answers. */
 size_t hl_call_begin(struct hl_client *c, struct hl_str rest);
+/* Who waits in `borrowing` tries again. */
+void hl_call_on_lent(struct hl_worker *w);
 
 /* Binds its sockets on the calling thread. On failure `why` has one line. */
 HL_MUST_CHECK enum hl_err hl_worker_new(

@@ -1,10 +1,14 @@
-// Limits of an account with replicas: changed at one they hold at the others; the queue's are shared.
+// Limits with replicas: changed at one they hold at the others; the queue's and rates are shared.
 import assert from 'node:assert/strict';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { link } from './lib/link.mjs';
 import { postgres } from './lib/postgres.mjs';
+import { fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
 import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
+import { makeSecret, sign } from './lib/tokens.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
@@ -40,8 +44,7 @@ test('limits that are changed at one replica hold at another, though it knows th
     await until('far has heard of it', async () => (refused = await call()).status === 429);
     assertProblem(refused, 429);
     assert.match(refused.headers.ratelimit, /^"default";r=0;t=\d+$/);
-    assert.equal((await callNear()).status, 200, 'rate is a replica\'s own');
-    assert.equal((await callNear()).status, 429);
+    assert.equal((await callNear()).status, 429, 'the rate is of all together');
     await change({ rate: null });
     assert.equal((await callNear()).status, 200, 'at once where it was asked for');
     await until('far has heard of it', async () => (await call()).status === 200);
@@ -99,4 +102,113 @@ test('max_running of queued runs is of all replicas together', async (t) => {
     await change({ max_running: null });
     await accept(call);
     await until('it has run', () => ended === 26);
+});
+
+const THREE = { secret: makeSecret() };
+
+/** Three replicas for all tests, a at the end of a cable. `account(rate)`: a `call(replica)` with its token, and its id. */
+async function three(t) {
+    if (!THREE.shared) atEnd(FILE, () => (THREE.shared = null));
+    THREE.shared ??= startThree(FILE);
+    const set = await THREE.shared;
+    for (const { sidecar } of set.replicas) onFailure(t, () => sidecar.tail());
+    return set;
+}
+
+async function startThree(t) {
+    const database = await postgres(t);
+    const cable = await link(t, database.url);
+    const env = {
+        HOOKLINE_AUTH: 'jwt',
+        HOOKLINE_JWT_SECRET: THREE.secret,
+        HOOKLINE_JWT_LIMITS: 'rate=30/h',
+        HOOKLINE_REPLICA_TTL: '60s',
+    };
+    const all = await fleet(t, { database, env });
+    const replicas = await Promise.all([all.add('a', { url: cable.url }), all.add('b'), all.add('c')]);
+    const as = (token) => (replica, options = {}) =>
+        replica.call(RUN, { body: '{}', ...options, headers: { authorization: `Bearer ${token}`, ...options.headers } });
+    const account = async (rate) => {
+        const body = { name: 'ci', expires_at: new Date(Date.now() + 3_600_000).toISOString(), rate };
+        const made = await replicas[0].ask('POST', ACCOUNTS, { body });
+        assert.equal(made.status, 201, made.text);
+        const { id, token } = made.json();
+        const taken = async () => (await all.rows('SELECT taken FROM ~.rate WHERE subject = $1', [id]))[0].taken;
+        return { id, call: as(token), taken };
+    };
+    const total = async (name) => {
+        const values = await Promise.all(replicas.map((r) => r.sidecar.metric(name)));
+        return values.reduce((a, b) => a + b, 0);
+    };
+    return { cable, replicas, as, account, total };
+}
+
+/** So many calls in turn at these replicas, several at once; how many got in, the others are 429. */
+async function hammer(call, replicas, n) {
+    let made = 0;
+    let admitted = 0;
+    const one = async () => {
+        while (made < n) {
+            const { status } = await call(replicas[made++ % replicas.length]);
+            if (status === 200) admitted++;
+            else assert.equal(status, 429);
+        }
+    };
+    await Promise.all(Array.from({ length: 12 }, one));
+    return admitted;
+}
+
+test('three replicas let as many calls in as a rate says, and no more', async (t) => {
+    const { replicas, account } = await three(t);
+    const { id, call, taken } = await account('240/h');
+    assert.equal(await hammer(call, replicas, 300), 240);
+    const refused = await call(replicas[1]);
+    assertProblem(refused, 429);
+    assert.equal(refused.headers['ratelimit-policy'], '"default";q=240;w=3600');
+    assert.match(refused.headers.ratelimit, /^"default";r=0;t=\d+$/);
+    assert.equal(await taken(), 240);
+    const raised = await replicas[0].ask('PATCH', `${ACCOUNTS}/${id}`, { body: { rate: '250/h' } });
+    assert.equal(raised.status, 200, raised.text);
+    let more = 0;
+    await until('what was used before counts', async () => {
+        more += await hammer(call, replicas, 6);
+        return more >= 10;
+    });
+    assert.equal(more + (await hammer(call, replicas, 6)), 10);
+});
+
+test('replicas ask the database less than once for 100 calls of a rate', async (t) => {
+    const { replicas, account, total } = await three(t);
+    const { call } = await account('100000/h');
+    const asked = await total('hookline_rate_questions_total');
+    const lent = await total('hookline_rate_lent_calls_total');
+    assert.equal(await hammer(call, replicas, 600), 600);
+    const questions = (await total('hookline_rate_questions_total')) - asked;
+    assert.ok(questions > 0 && questions <= 9, `${questions}: three that each begin, and one ahead for each 100`);
+    assert.ok((await total('hookline_rate_lent_calls_total')) - lent >= 600);
+    assert.equal(await total('hookline_rate_shares'), 0);
+});
+
+test('replicas share the rate of a subject from outside', async (t) => {
+    const { replicas, as } = await three(t);
+    const call = as(await sign(THREE.secret, { sub: 'me' }));
+    assert.equal(await hammer(call, replicas, 45), 30);
+    assert.equal(await hammer(as(await sign(THREE.secret, { sub: 'me' })), replicas, 3), 0, 'another token of its');
+    assert.equal(await hammer(as(await sign(THREE.secret, { sub: 'you' })), replicas, 3), 3);
+});
+
+test('a replica that is cut off lets its share of a rate in, which counts when it is back', async (t) => {
+    const { cable, replicas, account } = await three(t);
+    const [a, b, c] = replicas;
+    const { call, taken } = await account('330/h');
+    assert.equal((await call(a)).status, 200);
+    assert.equal(await taken(), 100, 'what it has borrowed');
+    await cable.cut();
+    assert.equal(await hammer(call, [a], 120), 109, 'a third');
+    assert.equal(await a.sidecar.metric('hookline_rate_shares'), 1);
+    assert.equal(await hammer(call, [b, c], 280), 230, 'the rest');
+    await cable.heal();
+    await until('it has said so', async () => (await taken()) === 340);
+    await until('it has been answered', async () => (await a.sidecar.metric('hookline_rate_shares')) === 0);
+    assert.equal(await hammer(call, replicas, 6), 0);
 });

@@ -262,6 +262,7 @@ bool hl_pg_member_leave(struct hl_pg_store *s)
     struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_left);
     if (!e)
         return false;
+    hl_pg_lending_leave(s, e);
     add_strays(s, e, HL_PG_DO_RUN_STRAYS, &s->runs.boxes);
     add_strays(s, e, HL_PG_DO_DELIVERY_STRAYS, &s->places.held);
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);

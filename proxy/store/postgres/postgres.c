@@ -70,6 +70,10 @@ static void take_credit(struct hl_pg_store *s, struct hl_credit *credit)
 static void on_message(void *self, struct hl_msg *msg)
 {
     struct hl_pg_store *s = self;
+    if (msg->type == HL_STORE_BORROW) {
+        hl_pg_lending_take(s, msg);
+        return;
+    }
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
     if (hl_store_message_ends_credit(m))
         hl_credit_withdraw(&s->dispatch.senders, m->reply_to);
@@ -172,6 +176,7 @@ static const struct routine {
     {hl_pg_full_turn, hl_pg_full_due_ms, false},
     {hl_pg_expire_turn, hl_pg_expire_due_ms, false},
     {hl_pg_watch_turn, hl_pg_watch_due_ms, false},
+    {hl_pg_lending_turn, hl_pg_lending_due_ms, false},
     {hl_pg_flush_turn, hl_pg_flush_due_ms, true},
     {hl_pg_diary_turn, hl_pg_diary_due_ms, true},
     {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
@@ -319,6 +324,7 @@ static void free_store(struct hl_pg_store *s)
     hl_pg_places_fini(&s->places);
     hl_pg_full_fini(&s->full_destinations);
     hl_watchers_fini(&s->watchers);
+    hl_lender_fini(&s->lender);
     hl_pg_outbox_fini(s);
     hl_id_map_fini(&s->busy);
     hl_pg_run_map_fini(&s->runs);
@@ -371,13 +377,15 @@ static void init(struct hl_pg_store *s)
     s->dispatch.poll_wait_ms = 250;
     s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_bodies_init(s);
+    hl_pg_lending_init(s);
     sem_init(&s->opening.decided, 0, 0);
     s->base = (struct hl_store){.vt = &vt,
         .gauges = &s->gauges,
         .signing_key = s->signing_key,
         .refusal = s->opening.why,
         .keeps_keys = true,
-        .is_shared = true};
+        .is_shared = true,
+        .lender = &s->lender};
 }
 
 /* Takes a guest's connections. */

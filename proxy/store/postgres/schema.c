@@ -246,9 +246,40 @@ static const char *const fourteenth[] = {
     " action smallint NOT NULL, count bigint NOT NULL, told bytea NOT NULL)",
     "CREATE INDEX audit_by_project ON ~.audit (project, audit_id, action)", NULL};
 
+/* Rates that replicas share: until when each subject's window goes on, and what was lent of it. Part of it to one of
+ * `replicas`: its share as far as it `had` less, or as much of what is left, and never in small pieces. What it gives back,
+ * and owes, is of the window until `was_until_ms`, or of none. A crash of the server may forget the last of it: nobody
+ * waits for the disk. A replica of an older hookline borrows nothing, and counts for itself. */
+#define LEND                                                                                       \
+    "CREATE FUNCTION ~.lend(whose uuid, most bigint, window_ms bigint, wanted bigint, had bigint," \
+    " back bigint, owed bigint, was_until_ms bigint, replicas bigint, OUT lent bigint,"            \
+    " OUT rest bigint, OUT until_ms bigint, OUT left_ms bigint) LANGUAGE plpgsql"                  \
+    " SET search_path = pg_catalog, pg_temp AS $$ DECLARE r ~.rate%ROWTYPE; now_ms bigint; BEGIN"  \
+    " PERFORM set_config('synchronous_commit', 'off', true);"                                      \
+    " LOOP SELECT * INTO r FROM ~.rate WHERE subject = whose FOR UPDATE; EXIT WHEN FOUND;"         \
+    " INSERT INTO ~.rate (subject, until_ms, taken) VALUES (whose, 0, 0) ON CONFLICT DO NOTHING;"  \
+    " END LOOP;"                                                                                   \
+    " now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;"                      \
+    " lent := 0; rest := most; until_ms := 0; left_ms := 0;"                                       \
+    " IF r.until_ms <= now_ms OR r.until_ms > now_ms + window_ms THEN"                             \
+    " IF wanted + owed = 0 THEN RETURN; END IF;"                                                   \
+    " r.until_ms := now_ms + window_ms; r.taken := 0; had := 0;"                                   \
+    " ELSIF r.until_ms = was_until_ms THEN r.taken := greatest(r.taken - back, 0);"                \
+    " ELSE had := 0; END IF;"                                                                      \
+    " r.taken := r.taken + owed; rest := greatest(most - r.taken, 0);"                             \
+    " lent := least(rest, wanted, greatest((rest + replicas - 1) / replicas,"                      \
+    " most / replicas - had, most / 32, 1));"                                                      \
+    " r.taken := r.taken + lent; rest := rest - lent;"                                             \
+    " until_ms := r.until_ms; left_ms := r.until_ms - now_ms;"                                     \
+    " UPDATE ~.rate SET until_ms = r.until_ms, taken = r.taken WHERE subject = whose; END $$"
+static const char *const fifteenth[] = {
+    "CREATE TABLE ~.rate (subject uuid PRIMARY KEY, until_ms bigint NOT NULL,"
+    " taken bigint NOT NULL)" BUSY_TABLE,
+    LEND, NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
-    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth};
+    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -13,6 +13,7 @@
 #include "store/gauges.h"
 #include "store/intake.h"
 #include "store/key.h"
+#include "store/lender.h"
 #include "store/postgres/columns.h"
 #include "store/postgres/link.h"
 #include "store/postgres/run_map.h"
@@ -243,6 +244,19 @@ struct hl_pg_dispatch {
     uint64_t poll_ms, poll_wait_ms;
 };
 
+/* What is borrowed of rates that replicas share (lending.c). Times are CLOCK_MONOTONIC ms. */
+#define HL_PG_LENDING_MAX 256 /* in one question */
+struct hl_pg_lending {
+    struct hl_list all;                        /* of quotas that have ever asked */
+    struct hl_list asking;                     /* of those that are to be in the next question */
+    struct hl_quota *asked[HL_PG_LENDING_MAX]; /* in the one that is under way */
+    size_t n_asked;
+    bool is_under_way;
+    uint64_t due_ms;   /* the next question is not sent before */
+    uint64_t since_ms; /* since when somebody has waited, or the last answer */
+    uint64_t look_ms;  /* the next look for what is left alone; UINT64_MAX: nothing is lent */
+};
+
 /* What goes in time, and partitions for what comes (upkeep.c). */
 struct hl_pg_upkeep {
     struct hl_pg_job *job; /* NULL: nothing is under way */
@@ -311,6 +325,9 @@ struct hl_pg_store {
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     uint64_t
         pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
+
+    struct hl_lender lender;
+    struct hl_pg_lending lending;
 
     struct hl_pg_dispatch dispatch;
     struct hl_pg_run_map runs;

@@ -16,6 +16,7 @@ struct hl_cancel_run;
 struct hl_claimed;
 struct hl_id;
 struct hl_leased;
+struct hl_msg;
 struct hl_pg_flush;
 struct hl_pg_full_destinations;
 struct hl_pg_op;
@@ -208,6 +209,18 @@ void hl_pg_full_total(struct hl_pg_store *s, uint64_t total);
 void hl_pg_full_turn(struct hl_pg_store *s, uint64_t now_ms);
 /* When that is due (CLOCK_MONOTONIC ms). */
 uint64_t hl_pg_full_due_ms(const struct hl_pg_store *s);
+
+/* --- lending.c ------------------------------------------------------------------------------- */
+/* Rates that replicas share are borrowed ahead. */
+
+void hl_pg_lending_init(struct hl_pg_store *s);
+/* HL_STORE_BORROW, which stays its quota's. */
+void hl_pg_lending_take(struct hl_pg_store *s, struct hl_msg *ask);
+/* Adds to a transaction that what is left goes back: this replica leaves. */
+void hl_pg_lending_leave(struct hl_pg_store *s, struct hl_pg_transaction *e);
+void hl_pg_lending_turn(struct hl_pg_store *s, uint64_t now_ms);
+/* CLOCK_MONOTONIC, when there is something to do; UINT64_MAX: nothing, as things stand. */
+uint64_t hl_pg_lending_due_ms(const struct hl_pg_store *s);
 
 /* --- answer.c -------------------------------------------------------------------------------- */
 /* Questions. */

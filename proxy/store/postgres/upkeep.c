@@ -82,6 +82,8 @@ static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_le
                 " now() - interval '7 days') * 1000)::bigint"),
         COUNTED("DELETE FROM ~.event WHERE event_id IN (SELECT event_id FROM ~.event WHERE at <"
                 " now() - interval '1 hour' LIMIT " STEP ")"),
+        COUNTED("DELETE FROM ~.rate WHERE ctid IN (SELECT ctid FROM ~.rate WHERE until_ms <"
+                " (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint LIMIT " STEP ")"),
         COUNTED("DELETE FROM ~.tally_source WHERE at < now() - interval '1 day'"),
         COUNTED("DELETE FROM ~.node WHERE is_dead AND expires_at < now() - interval '1 day'"),
     };

@@ -346,6 +346,9 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
 {
     hl_counter_add(&store.is_failing, 1);
     hl_counter_add(&store.replicas, 3);
+    hl_counter_add(&store.rate_questions, 7);
+    hl_counter_add(&store.lent_calls, 700);
+    hl_counter_add(&store.spends_shares, 1);
     hl_counter_add(&store.dead_tickets, 4);
     hl_counter_add(&store.dead_delivery_tickets, 5);
     hl_counter_add(&store.oldest_xmin_ms, 61500);
@@ -355,12 +358,16 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
     cr_assert_null(strstr(p, "hookline_replica"));
     cr_assert_null(strstr(p, "hookline_postgres"));
     cr_assert_null(strstr(p, "hookline_clock"));
+    cr_assert_null(strstr(p, "hookline_rate"));
 
     figures.replica = HL_STR("one");
     p = write_text();
     read_text(p);
     cr_assert(strstr(p, "\nhookline_replica_info{name=\"one\"} 1\n"));
     cr_assert(strstr(p, "\nhookline_replicas 3\n"));
+    cr_assert(strstr(p, "\nhookline_rate_questions_total 7\n"));
+    cr_assert(strstr(p, "\nhookline_rate_lent_calls_total 700\n"));
+    cr_assert(strstr(p, "\nhookline_rate_shares 1\n"));
     cr_assert(strstr(p, "\nhookline_clock_offset_seconds -86400.250\n"));
     cr_assert(strstr(p, "\nhookline_postgres_dead_tuples{table=\"ticket\"} 4\n"));
     cr_assert(strstr(p, "\nhookline_postgres_dead_tuples{table=\"delivery_ticket\"} 5\n"));

@@ -9,7 +9,7 @@ static uint32_t generation;
 
 static void begin(void)
 {
-    hl_outsiders_init(&outsiders);
+    hl_outsiders_init(&outsiders, NULL);
 }
 
 static void end(void)

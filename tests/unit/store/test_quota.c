@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "store/lender.h"
+#include "store/op.h"
 #include "store/quota.h"
 
 static struct hl_quota quota;
@@ -102,6 +104,133 @@ Test(quota, what_another_database_says_holds_though_its_revision_is_lower)
     hl_quota_set(&quota, &limits);
     cr_assert(hl_quota_enter(&quota));
     cr_assert_not(hl_quota_enter(&quota));
+}
+
+/* ---- a rate that replicas share ---- */
+
+static const struct hl_id name = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
+static struct hl_mailbox lenders, workers;
+static struct hl_lender lender;
+static struct hl_lender_desk desk;
+
+static void nobody_wakes(void *arg)
+{
+    (void)arg;
+}
+
+static void share(uint32_t replicas)
+{
+    hl_mailbox_init(&lenders, nobody_wakes, NULL);
+    hl_mailbox_init(&workers, nobody_wakes, NULL);
+    hl_lender_init(&lender, &lenders);
+    hl_bell_init(&desk.bell, &workers, 7);
+    hl_lender_add(&lender, &desk);
+    atomic_store(&lender.replicas, replicas);
+    hl_quota_share(&quota, &lender, &name);
+}
+
+/* The lender is asked once, and has so many. */
+static void answer(uint32_t lent, uint32_t rest, uint64_t now_ms)
+{
+    struct hl_msg *msg = hl_mailbox_take(&lenders);
+    cr_assert(msg == &quota.ask && !msg->next);
+    cr_assert_eq(msg->type, HL_STORE_BORROW);
+    struct hl_loan_ask ask = hl_loan_ask(&quota.loan, &quota.borrower.book, true, now_ms);
+    hl_loan_settle(&quota.loan, &quota.borrower.book, &ask,
+        &(struct hl_loan_answer){.lent = lent, .rest = rest, .until_ms = 99, .left_ms = 60000},
+        60000, now_ms);
+    atomic_store(&quota.is_asked, false);
+    hl_lender_ring(&lender);
+}
+
+static bool hears_desk(void)
+{
+    struct hl_msg *msg = hl_mailbox_take(&workers);
+    cr_assert(!msg || (msg == &desk.bell.msg && !msg->next));
+    if (msg)
+        hl_bell_heard(&desk.bell);
+    return msg != NULL;
+}
+
+Test(quota, of_a_rate_that_is_shared_a_call_waits_until_some_was_lent)
+{
+    share(3);
+    set(0, two_a_minute, 0);
+    cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
+    cr_assert(hl_quota_await(&quota, &desk));
+    cr_assert(hl_quota_await(&quota, &desk), "another one waits with it");
+    cr_assert_not(hears_desk());
+    answer(1, 0, 5);
+    cr_assert(hears_desk());
+    cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
+    cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_OVER);
+    cr_assert_eq(hl_quota_look(&quota, HL_LIMIT_RATE, 6).wait_s, 60);
+    hl_quota_uncount(&quota, 7);
+    cr_assert_eq(hl_quota_count(&quota, 8), HL_QUOTA_COUNTED);
+    hl_lender_ring(&lender);
+    cr_assert_not(hears_desk(), "nobody waits");
+}
+
+Test(quota, more_is_borrowed_before_the_last_was_spent)
+{
+    share(1);
+    set(0, (struct hl_rate){.count = 1000, .window_s = 60}, 0);
+    cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
+    cr_assert(hl_quota_await(&quota, &desk));
+    answer(80, 920, 5);
+    for (int i = 0; i < 69; i++)
+        cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
+    cr_assert_null(hl_mailbox_take(&lenders));
+    cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
+    answer(80, 840, 7);
+    for (int i = 0; i < 79; i++)
+        cr_assert_eq(hl_quota_count(&quota, 8), HL_QUOTA_COUNTED);
+}
+
+Test(quota, without_the_lender_its_share_is_spent_and_nobody_waits)
+{
+    share(3);
+    set(0, (struct hl_rate){.count = 7, .window_s = 60}, 0);
+    cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
+    atomic_store(&lender.is_cut_off, true);
+    cr_assert_not(hl_quota_await(&quota, &desk), "it was cut off meanwhile");
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_COUNTED);
+    cr_assert_eq(hl_quota_count(&quota, 60000), HL_QUOTA_OVER);
+    cr_assert_eq(hl_quota_count(&quota, 60001), HL_QUOTA_COUNTED);
+    atomic_store(&lender.replicas, 100);
+    cr_assert_eq(hl_quota_count(&quota, 120001), HL_QUOTA_COUNTED, "one at least");
+    cr_assert_eq(hl_quota_count(&quota, 120001), HL_QUOTA_OVER);
+}
+
+Test(quota, another_rate_gives_back_what_was_borrowed_and_asks_anew)
+{
+    share(1);
+    set(0, two_a_minute, 0);
+    cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
+    cr_assert(hl_quota_await(&quota, &desk));
+    answer(2, 0, 5);
+    cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
+    set(0, (struct hl_rate){.count = 5, .window_s = 60}, 1);
+    cr_assert_eq(hl_quota_count(&quota, 7), HL_QUOTA_UNKNOWN);
+    cr_assert_eq(hl_loan_ask(&quota.loan, &quota.borrower.book, true, 8).back, 1);
+}
+
+Test(quota, somebody_else_has_another_name_and_nothing_of_what_was_borrowed)
+{
+    struct hl_id read;
+    uint32_t first, second;
+    share(1);
+    set(0, two_a_minute, 0);
+    cr_assert(hl_quota_read_name(&quota, &read, &first) && hl_id_eq(&read, &name));
+    cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
+    cr_assert(hl_quota_await(&quota, &desk));
+    answer(2, 0, 5);
+    struct hl_id other = {{16}};
+    hl_quota_share(&quota, &lender, &other);
+    cr_assert(hl_quota_read_name(&quota, &read, &second) && hl_id_eq(&read, &other));
+    cr_assert_neq(first, second);
+    cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_UNKNOWN);
 }
 
 #define THREADS 4

@@ -164,8 +164,9 @@ static const char of_replicas[] = "there is a row for each replica";
 
 static const struct leave postgres_leaves[] = {{"hl_NODE_UNHEARD", "node", of_replicas},
     {"hl_NODE_BURY", "node", of_replicas}, {"hl_COUNT", "node", of_replicas},
-    {"hl_ASK_REPLICAS", "node", of_replicas}, {"hl_ASK_OVERVIEW", "node", of_replicas},
-    {"hl_STATUS", "node", of_replicas}, {"hl_REKEY_OTHERS", "node", of_replicas},
+    {"hl_RATE_LEND", "node", of_replicas}, {"hl_ASK_REPLICAS", "node", of_replicas},
+    {"hl_ASK_OVERVIEW", "node", of_replicas}, {"hl_STATUS", "node", of_replicas},
+    {"hl_REKEY_OTHERS", "node", of_replicas},
     {"hl_ASK_OVERVIEW", "failing", "in order, as far as LIMIT"},
     {"hl_EVENT_ACCOUNTS", "account", "after an outage, all are read"},
     {"hl_DESTINATION_COUNT", "delivery_ticket", "all are counted, while much is pending"},

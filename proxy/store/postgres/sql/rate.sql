@@ -1,0 +1,15 @@
+-- rate.sql - rates that replicas share: each borrows of them ahead.
+
+-- name: RATE_LEND
+-- A row for each that asks: what it is lent of :most in :window_ms, and how many replicas there are. Rows are locked in
+-- one order, whoever asks.
+WITH alive AS MATERIALIZED (
+    SELECT greatest(count(*), 1) AS n FROM :schema.node WHERE NOT is_dead AND expires_at > now()),
+input AS MATERIALIZED (
+    SELECT * FROM unnest(:rate_of::uuid[], :most::bigint[], :window_ms::bigint[], :wanted::bigint[], :had::bigint[],
+        :back::bigint[], :owed::bigint[], :was_until_ms::bigint[])
+        WITH ORDINALITY AS t(whose, most, window_ms, wanted, had, back, owed, was_until_ms, ord)
+    ORDER BY whose)
+SELECT i.ord, a.n, l.lent, l.rest, l.until_ms, l.left_ms
+FROM input i CROSS JOIN alive a CROSS JOIN LATERAL :schema.lend(
+    i.whose, i.most, i.window_ms, i.wanted, i.had, i.back, i.owed, i.was_until_ms, a.n) AS l;
