@@ -1,10 +1,12 @@
 // loader.mjs - finds and imports the file that holds the functions, and says which of its exports are endpoints.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import module, { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as log from './log.mjs';
 import { BadSchema, checkOf } from './schema.mjs';
+import { schemaOf } from './signature.mjs';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 const RESERVED = new Set(['setup', 'schema', 'healthz']);
@@ -33,12 +35,26 @@ export async function load(file) {
     try {
         namespace = await import(pathToFileURL(full).href);
     } catch (error) {
-        throw new CannotStart(`${full} failed to import`, error);
+        throw new CannotStart(`${full} failed to import`, withPlace(full, error));
     }
     const { default: main, ...named } = namespace;
     if (typeof main === 'function') return { run: main, ...named };
     const inside = main !== null && typeof main === 'object' ? main : {};
     return { ...inside, ...named, 'module.exports': undefined };
+}
+
+/**
+ * An error in a file's syntax does not say where it is: Node itself does, of one that nobody catches. Another process
+ * runs into the same, before any of the author's code has run: modules are linked first.
+ */
+function withPlace(full, error) {
+    if (!(error instanceof SyntaxError) || /^\s+at /m.test(log.stackOf(error))) return error;
+    const source = `import ${JSON.stringify(pathToFileURL(full).href)}`;
+    const options = { encoding: 'utf8', env: { PATH: process.env.PATH }, timeout: 10_000 };
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', source], options);
+    const [place, rest] = stderr?.split(/^SyntaxError: /m) ?? [];
+    if (rest !== undefined) error.stack = `${place.trimEnd()}\n\nSyntaxError: ${error.message}`;
+    return error;
 }
 
 /** Files find this package by its name, also where it is not among their own. */
@@ -89,7 +105,7 @@ export function endpointsOf(file, exports) {
 }
 
 function endpointOf(file, name, run, schema) {
-    if (schema === undefined) return { name, run, check: undefined, input: null };
+    if (schema === undefined) return { name, run, check: undefined, input: JSON.stringify(schemaOf(run)) };
     try {
         return { name, run, check: checkOf(name, schema), input: JSON.stringify(schema) };
     } catch (error) {

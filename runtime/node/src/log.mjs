@@ -9,7 +9,7 @@ import { Sink } from './sink.mjs';
 const LEVELS = { debug: 0, info: 1, warn: 2, error: 3 };
 const LINE_MAX = 64 * 1024; // a longer line of output is cut into several, another text is cut off
 const OWN_FRAME = /node:internal|node:async_hooks|Worker\.emit \(node:events/;
-const HERE = new URL('.', import.meta.url).href;
+const HERE = new URL('..', import.meta.url).href;
 
 // C0, DEL, C1, line and paragraph separators, what turns the reading direction, halves of surrogate pairs.
 const UNSAFE = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
@@ -51,10 +51,14 @@ export function writeError(message, error, fields = {}, runId = current()?.runId
 /** A frame of this host, or of what lies between it and the author's code. */
 const isOwn = (line) => /^\s+at /.test(line) && (line.includes(HERE) || OWN_FRAME.test(line));
 
+/** As Node prints it, with the errors behind it. */
 export function stackOf(error) {
-    let text;
+    let text = '';
     try {
-        text = error instanceof Error ? inspect(error, { depth: 1, breakLength: 120 }) : `thrown: ${inspect(error)}`;
+        for (let one = error, depth = 0; (one !== undefined || depth === 0) && depth < 5; one = one?.cause, depth++) {
+            const said = one instanceof Error ? String(one.stack ?? one) : `thrown: ${inspect(one)}`;
+            text += `${depth ? '\nCaused by: ' : ''}${said}`;
+        }
     } catch {
         text = '(it cannot be shown)';
     }

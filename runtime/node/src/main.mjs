@@ -79,28 +79,22 @@ function guardErrors() {
     process.on('unhandledRejection', (error) => log.writeError(`nobody caught the ${kindOfError(error)} of a promise`, error));
 }
 
-/** Does what takes its time before the first call, which the author's code may never end. */
-async function limited(what, server, { setupTimeout }, work) {
+/** Before the first call; a setup() that awaits for ever is ended here, one that keeps this thread busy by the server's. */
+async function setUp(setup, server, { setupTimeout }) {
+    if (typeof setup !== 'function') return;
     let timer;
     const tooLong = new Promise((resolve, reject) => {
-        if (setupTimeout)
-            timer = setTimeout(() => reject(new CannotStart(`${what} has not ended within ${setupTimeout / 1000} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)`)), setupTimeout);
+        const why = `setup() has not ended within ${setupTimeout / 1000} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)`;
+        if (setupTimeout) timer = setTimeout(() => reject(new CannotStart(why)), setupTimeout);
     });
-    server.postMessage(['watch', what, setupTimeout && setupTimeout + BLOCKED_MS]);
+    server.postMessage(['watch', setupTimeout && setupTimeout + BLOCKED_MS]);
     try {
-        return await Promise.race([work(), tooLong]);
+        await Promise.race([setup(), tooLong]);
+    } catch (error) {
+        throw error instanceof CannotStart ? error : new CannotStart('setup() failed', error);
     } finally {
         clearTimeout(timer);
-        server.postMessage(['watch', what, 0]);
-    }
-}
-
-async function setUp(setup) {
-    if (typeof setup !== 'function') return;
-    try {
-        await setup();
-    } catch (error) {
-        throw new CannotStart('setup() failed', error);
+        server.postMessage(['watch', 0]);
     }
 }
 
@@ -179,14 +173,14 @@ export async function main(args) {
     guardErrors();
     try {
         process.argv.splice(1, process.argv.length, command.file);
-        const exports = await limited(command.file, server, settings, () => load(command.file));
+        const exports = await load(command.file);
         const endpoints = endpointsOf(command.file, exports);
         const names = endpoints.map(({ name }) => name);
         if (command.list) {
             stdout.write(`${names.join('\n')}\n`, () => end(0));
             return;
         }
-        await limited('setup()', server, settings, () => setUp(exports.setup));
+        await setUp(exports.setup, server, settings);
         serve(server, new Host(server, endpoints, settings, shared.gone), names, settings);
         process.off('SIGTERM', onEarlySignal);
         takeSignals(server);

@@ -265,18 +265,20 @@ function endIfOver() {
 
 let setupTimer;
 
+function endSetup() {
+    const limit = `${settings.setupTimeout / 1000} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT)`;
+    log.write('error', `setup() has not ended within ${limit}: it keeps its thread busy`);
+    log.finish();
+    process.kill(process.pid, 'SIGKILL');
+}
+
 const messages = {
     listen,
     stop,
-    /** A setup that keeps its thread busy cannot end itself. */
-    watch(what, ms) {
+    /** A setup() that keeps its thread busy beyond `ms` cannot be ended there; 0: it has ended. */
+    watch(ms) {
         clearTimeout(setupTimer);
-        if (ms === 0) return;
-        setupTimer = setTimeout(() => {
-            log.write('error', `${what} has not ended within ${settings.setupTimeout / 1000} s (HOOKLINE_FUNCTION_SETUP_TIMEOUT): it keeps its thread busy`);
-            log.finish();
-            process.kill(process.pid, 'SIGKILL');
-        }, ms);
+        if (ms > 0) setupTimer = setTimeout(endSetup, ms);
     },
 };
 

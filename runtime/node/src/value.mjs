@@ -13,7 +13,7 @@ const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBu
 
 /** The value as JSON text; undefined is null. Throws NotJson, and what a toJSON() of the author's throws. */
 export function toJson(value) {
-    if (value === undefined) return 'null';
+    if (value === undefined || value === null) return 'null';
     let text;
     try {
         text = JSON.stringify(value);
@@ -21,9 +21,7 @@ export function toJson(value) {
         if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
         return writeAll(value); // a BigInt, a circle, too deep, too long
     }
-    return text === undefined || (text.length > 4 && LOSSES.test(text)) || value !== null && typeof value === 'number'
-        ? writeAll(value)
-        : text;
+    return text === undefined || LOSSES.test(text) ? writeAll(value) : text;
 }
 
 function writeAll(value) {

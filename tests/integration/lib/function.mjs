@@ -155,7 +155,8 @@ export class Host {
         const where = this.address.startsWith('unix:')
             ? { socketPath: this.address.slice(5) }
             : { port: this.port, host: '127.0.0.1' };
-        const body = input === undefined || typeof input === 'string' ? input : JSON.stringify(input);
+        const isText = input === undefined || typeof input === 'string' || Buffer.isBuffer(input);
+        const body = isText ? input : JSON.stringify(input);
         return new Promise((resolve, reject) => {
             const json = body === undefined ? {} : { 'Content-Type': 'application/json' };
             const options = { ...where, path: `/${name}`, method, agent: false, signal };

@@ -1,0 +1,324 @@
+// A file of functions in JavaScript: which exports are endpoints, what becomes of values and errors, what ends the start.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FILE, test } from './lib/case.mjs';
+import { runHost, startHost } from './lib/function.mjs';
+import { NODE_HOST, once } from './lib/hosts.mjs';
+import { Told } from './lib/progress.mjs';
+import { connect, request } from './lib/raw.mjs';
+import { temporaryDirectory } from './lib/sidecar.mjs';
+import { until } from './lib/until.mjs';
+
+const EVENTS = { Accept: 'text/event-stream', 'Content-Type': 'application/json' };
+
+/** The path of a file with that text. */
+async function written(t, text, name = 'main.mjs') {
+    const path = join(await temporaryDirectory(t), name);
+    await writeFile(path, text);
+    return path;
+}
+
+const startNode = async (t, text, env = {}, name = 'main.mjs') =>
+    startHost(t, [NODE_HOST, await written(t, text, name)], env, process.execPath);
+const runNode = async (t, text, env = {}, name = 'main.mjs') =>
+    runHost([NODE_HOST, await written(t, text, name)], env, process.execPath);
+
+const MAIN = `
+import { context, progress, reply } from 'hookline-functions';
+const loop = []; loop.push({ loop });
+let deep = []; for (let i = 0; i < 100_000; i++) deep = [deep];
+class Point { constructor() { this.x = 1; } }
+class Money { toJSON() { return 'EUR 1'; } }
+const values = {
+    null: null, undefined: undefined, text: 'ä\\u2028', number: 1.5, big: 2n ** 70n, inside: { big: [1n] },
+    date: new Date(0), map: new Map([['a', new Set([1])]]), point: new Point(), money: new Money(), left: { a: undefined, f() {} },
+    buffer: { b: Buffer.from('hi'), f: new Float32Array([1.5]) }, error: { e: new RangeError('no') }, boxed: [Object('x'), Object(1)],
+    nan: { a: [1, NaN] }, invalid: [new Date(NaN)], loop, deep, symbol: Symbol('s'), function: () => {}, promise: { p: Promise.resolve(1) },
+    key: new Map([[{}, 1]]), list: [200, 'x'],
+};
+export const value = ({ which }) => values[which];
+export const answered = ({ status, body, type }) => reply(status, body, type);
+export const bytes = ({ kind }) => ({
+    buffer: Buffer.from('ab'), array: new Uint8Array([97, 98]), part: new Uint8Array([0, 97, 98]).subarray(1),
+    arraybuffer: new Uint8Array([97, 98]).buffer, none: new Uint8Array(), blob: new Blob(['ab'], { type: 'text/x' }),
+    stream: new Blob(['ab']).stream(),
+})[kind];
+export const response = () => new Response('made', { status: 201, headers: { 'Content-Type': 'text/x', 'X-Mine': 'a', Connection: 'close' } });
+export async function later({ ms = 0 }) { await new Promise((resolve) => setTimeout(resolve, ms)); return context().runId; }
+export async function tells(_, { runId, headers, attempt, deadline, signal, progress: tell }) {
+    tell({ half: 'ä' });
+    progress(1);
+    console.log('one\\nt%s', 'wo');
+    process.stdout.write('unfinished');
+    return { runId, host: headers.host, attempt, deadline: deadline?.getTime() ?? null, aborted: signal.aborted };
+}
+export function error({ how }) {
+    if (how === 'text') throw 'a text';
+    if (how === 'exit') process.exit(3);
+    if (how === 'odd') throw { toString() { throw new Error(); } };
+    if (how === 'null') throw null;
+    if (how === 'later') return new Promise(() => setTimeout(() => { throw new TypeError('in a timer'); }, 1));
+    if (how === 'floating') { Promise.reject(new Error('floating')); return 'fine'; }
+    throw new TypeError('no \\x1b[31mgood', { cause: new Error('the cause') });
+}
+export async function* ten() { for (let i = 0; i < 10; i++) yield i; throw new Error('after ten'); }
+export function* unfit() { yield 1; yield Symbol('s'); }
+export function* long() { for (;;) yield 'x'.repeat(1000); }
+export const busy = ({ ms }) => { for (const end = Date.now() + ms; Date.now() < end; ); return 'done'; };
+export const keys = (body) => [Object.keys(body).length, Object.getPrototypeOf(body) === Object.prototype, Object.hasOwn(body, 'constructor')];
+export const huge = ({ kind }) => (kind === 'text' ? ['x'.repeat(2 ** 28), 'x'.repeat(2 ** 28)] : new Uint8Array(5_000_000).fill(7));
+export const typed = ({ size = 1 }) => size;
+export const _hidden = () => 1, $odd = () => 1, data = 3;
+export class Service {}
+export const schema = {
+    typed: {
+        type: 'object',
+        properties: {
+            size: { type: 'integer', minimum: 1, maximum: 4, default: 1 },
+            name: { type: ['string', 'null'], minLength: 2, pattern: '^[a-z]+$' },
+            mode: { enum: ['s', 'm'] },
+            tags: { type: 'array', items: { $ref: '#/$defs/tag' }, maxItems: 2, uniqueItems: true },
+            one: { anyOf: [{ type: 'string' }, { type: 'array' }] },
+            tree: { $ref: '#/$defs/tree' },
+        },
+        additionalProperties: false,
+        $defs: {
+            tag: { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
+            tree: { type: 'object', properties: { next: { $ref: '#/$defs/tree' } }, additionalProperties: false },
+        },
+    },
+};
+`;
+
+const main = once(() => startNode(FILE, MAIN, { HOOKLINE_FUNCTION_CONCURRENCY: '2', HOOKLINE_FUNCTION_MAX_BODY: '16MiB' }));
+
+test('exported functions are endpoints, and nothing else', async () => {
+    const host = await main();
+    const { functions } = (await host.call('_hookline/functions', undefined, { method: 'GET' })).json();
+    const names = functions.map(({ name }) => name);
+    for (const name of ['_hidden', '$odd', 'data', 'Service', 'schema']) assert.ok(!names.includes(name), name);
+    const input = (name) => functions.find((one) => one.name === name).input;
+    assert.equal(input('typed').properties.size.maximum, 4);
+    assert.deepEqual(input('later'), { type: 'object', properties: { ms: { default: 0 } } }, 'what it takes out of its body');
+    assert.equal(input('keys'), null);
+    const said = host.log.map(({ msg }) => msg).join('\n');
+    assert.match(said, /Service is not an endpoint: it is a class/);
+    assert.match(said, /\$odd\(\) is not an endpoint/);
+});
+
+test('values become JSON, bytes, or what a Response says', async () => {
+    const host = await main();
+    const texts = {
+        null: 'null', undefined: 'null', text: '"ä\u2028"', number: '1.5', big: '1180591620717411303424', inside: '{"big":[1]}',
+        date: '"1970-01-01T00:00:00.000Z"', map: '{"a":[1]}', point: '{"x":1}', money: '"EUR 1"', left: '{}',
+        buffer: '{"b":"aGk=","f":[1.5]}', error: '{"e":{"name":"RangeError","message":"no"}}', boxed: '["x",1]', list: '[200,"x"]',
+    };
+    for (const [which, text] of Object.entries(texts)) {
+        const answer = await host.call('value', { which });
+        assert.equal(answer.status, 200, `${which}: ${answer.text}`);
+        assert.equal(answer.text, text);
+        assert.equal(answer.headers['content-type'], 'application/json');
+    }
+    for (const kind of ['buffer', 'array', 'part', 'arraybuffer', 'blob', 'stream', 'none']) {
+        const answer = await host.call('bytes', { kind });
+        assert.equal(answer.text, kind === 'none' ? '' : 'ab', kind);
+        if (kind !== 'none') assert.equal(answer.headers['content-type'], kind === 'blob' ? 'text/x' : 'application/octet-stream');
+    }
+    const made = await host.call('response', {});
+    assert.deepEqual([made.status, made.text, made.headers['content-type'], made.headers['x-mine']], [201, 'made', 'text/x', 'a']);
+    for (const status of [200, 404, 599]) assert.equal((await host.call('answered', { status, body: { a: 1 } })).status, status);
+    assert.equal((await host.call('answered', { status: 204 })).text, '');
+    assert.equal((await host.call('answered', { status: 201, body: '<p>', type: 'text/html' })).headers['content-type'], 'text/html');
+    assert.match((await host.call('answered', { status: 99 })).json().detail, /RangeError: reply\(\): the status is 99/);
+});
+
+test('a value that JSON has no form for is a 500 that says what and where', async () => {
+    const host = await main();
+    const wrong = {
+        nan: /number \(NaN\), at \.a\[1\]$/, invalid: /Date \(it is invalid\), at \[0\]$/, loop: /Array \(it contains itself\), at \[0\]\.loop$/,
+        deep: /too deep/, symbol: /symbol/, function: /function/, promise: /Promise \(await it\), at \.p$/, key: /a key of it is no text/,
+    };
+    for (const [which, pattern] of Object.entries(wrong)) {
+        const answer = await host.call('value', { which });
+        assert.equal(answer.status, 500, which);
+        assert.match(answer.json().detail, /^value\(\) gave a value that is not JSON: /);
+        assert.match(answer.json().detail, pattern);
+    }
+    assert.match((await host.call('huge', { kind: 'text' })).json().detail, /its text is too long for one string/);
+    const bytes = await host.call('huge', { kind: 'bytes' });
+    assert.deepEqual([bytes.body.length, bytes.headers['content-length']], [5_000_000, '5000000']);
+});
+
+test('an error is a 500 with its name and message; its stack is in the log, with the cause, and without the host', async () => {
+    const host = await main();
+    const details = {
+        type: /^TypeError: no \u001b\[31mgood$/, text: /^The function threw a string: a text$/, odd: /cannot be shown/, null: /threw a object: null/,
+        exit: /^ProcessExit: process\.exit\(3\) ends no function host$/, later: /^TypeError: in a timer$/,
+    };
+    for (const [how, pattern] of Object.entries(details)) {
+        const answer = await host.call('error', { how });
+        assert.equal(answer.status, 500, how);
+        assert.match(answer.json().detail, pattern);
+        assert.doesNotMatch(answer.text, /main\.mjs/);
+    }
+    assert.equal((await host.call('error', { how: 'floating' })).text, '"fine"');
+    const floating = await until('it is in the log', () => host.log.find(({ msg }) => /nobody caught the Error of a promise/.test(msg)));
+    assert.match(floating.traceback, /floating[^]*main\.mjs/);
+    const { traceback, run_id: id } = host.log.find(({ msg }) => msg === 'error() threw TypeError');
+    assert.match(traceback, /^TypeError: no .*good\n    at error \(.*main\.mjs:\d+:\d+\)\nCaused by: Error: the cause\n/);
+    assert.doesNotMatch(traceback, /hookline-functions|runtime\/node|node:internal/);
+    assert.match(id, /^[0-9a-f-]{36}$/);
+});
+
+test('a call knows its run, tells how far it is, and what it prints has its id', async (t) => {
+    const host = await main();
+    const id = '0193e000-0000-7000-8000-000000000001';
+    const fields = { 'X-Request-Id': id, 'X-Run-Attempt': '2', 'X-Run-Deadline': '4000000000' };
+    const call = await Told.call(t, host, 'tells', {}, fields);
+    assert.equal(await call.nextLine(), '{"half":"\\u00e4"}');
+    const { told, response } = await call.rest();
+    assert.deepEqual(told, [1], 'the last one goes out before the answer');
+    assert.deepEqual(JSON.parse(response.body), { runId: id, host: 'hookline.test', attempt: 2, deadline: 4e12, aborted: false });
+    const printed = await until('its lines', () => {
+        const lines = host.log.filter(({ run_id, stream }) => run_id === id && stream);
+        return lines.length === 3 && lines;
+    });
+    assert.deepEqual(printed.map(({ msg }) => msg), ['one', 'two', 'unfinished']);
+    const ids = await Promise.all([30, 1].map((ms) => host.call('later', { ms })));
+    for (const answer of ids) assert.equal(answer.json(), answer.headers['x-request-id'], 'calls at once know which they are');
+});
+
+test('a schema is held: all that is wrong is said at once', async () => {
+    const host = await main();
+    const good = { size: 2, name: null, mode: 's', tags: [{ a: 1.5 }], one: [], tree: { next: { next: {} } } };
+    assert.equal((await host.call('typed', good)).text, '2');
+    const detail = async (body) => {
+        const answer = await host.call('typed', body);
+        assert.equal(answer.status, 422, answer.text);
+        return answer.json().detail;
+    };
+    for (const [body, expected] of [
+        [{ size: 9 }, "'size' must be at most 4, not an integer (9)"],
+        [{ size: '9' }, "'size' must be an integer, not a string (\"9\")"],
+        [{ size: 1.5 }, "'size' must be an integer, not a number with a fraction (1.5)"],
+        [{ name: 'A' }, "'name' must be a string of at least 2 characters, not \"A\"; 'name' must be a string that matches ^[a-z]+$, not \"A\""],
+        [{ name: 1 }, "'name' must be a string or null, not an integer (1)"],
+        [{ mode: 'xl' }, "'mode' must be one of 's', 'm', not a string (\"xl\")"],
+        [{ tags: [{ a: 1 }, {}] }, "'tags[1].a' is missing"],
+        [{ tags: [{ a: 1 }, { a: 1 }] }, "'tags' must be an array without doubles"],
+        [{ one: 1 }, "'one' must be a string or an array, not an integer (1)"],
+        [{ tree: { next: { nxt: 1 } } }, "'tree.next.nxt' is not a member (did you mean 'next'?)"],
+        [{ sise: 1, tags: 1 }, "'tags' must be an array, not an integer (1); 'sise' is not a parameter (did you mean 'size'?)"],
+    ])
+        assert.equal(await detail(body), `typed(): ${expected}`);
+});
+
+test('bodies that are odd: doubles, __proto__, a million members', async () => {
+    const host = await main();
+    for (const [body, status, pattern] of [
+        ['{"a":1,"b":{"c":1,"c":2}}', 422, /two members 'c'/],
+        ['{"a" :1,"a":2}', 422, /two members 'a'/],
+        ['{"a":1,"\\u0061":2}', 422, /two members 'a'/],
+        ['{"a":"\\":","b":[{"a":1},{"a":2}]}', 200, /^\[2,true,false\]$/],
+        ['{"a":{"__proto__":{"x":1}}}', 422, /a member '__proto__'/],
+        ['{"\\u005f_proto__":1}', 422, /a member '__proto__'/],
+        ['{"constructor":1}', 200, /^\[1,true,true\]$/],
+        ['{"x":"\xff"}', 400, /error at byte 7/],
+        ['\ufeff{}', 400, /not JSON/],
+        [' \r\n{"x" : 2}\n', 200, /^\[1,true/],
+        [' ', 400, /ends too early, after 1 bytes/],
+        [`{${Array.from({ length: 1_000_000 }, (_, i) => `"m${i}":1`)}}`, 200, /^\[1000000,true/],
+    ]) {
+        const answer = await host.call('keys', body.includes('\xff') ? Buffer.from(body, 'latin1') : body);
+        assert.equal(answer.status, status, `${body.slice(0, 60)}: ${answer.text.slice(0, 200)}`);
+        assert.match(status === 200 ? answer.text : answer.json().detail, pattern);
+    }
+});
+
+test('a stream that fails after ten values has them, an error event and no end; values together have a bound', async (t) => {
+    const host = await main();
+    for (const [name, values, pattern] of [
+        ['ten', 10, /Error: after ten/],
+        ['unfit', 1, /not JSON: symbol/],
+    ]) {
+        const client = await connect(t, host);
+        await client.send(request('POST', `/${name}`, EVENTS, '{}'));
+        const pieces = client.pieces(await client.responseHead());
+        let text = '';
+        await assert.rejects(async () => {
+            for await (const piece of pieces) text += piece;
+        });
+        assert.equal(text.match(/^data: \d+$/gm).length, values);
+        assert.match(text, /event: error\ndata: \{.*\}\n\n$/);
+        assert.match(text, pattern);
+    }
+    assert.match((await host.call('long', {})).json().detail, /longer than HOOKLINE_FUNCTION_MAX_BODY allows/);
+});
+
+test('a function that computes delays no health check', async () => {
+    const host = await main();
+    const slow = host.call('busy', { ms: 1500 });
+    let isDone = false;
+    slow.then(() => (isDone = true));
+    await until('it is inside', async () => {
+        const answer = await host.call('healthz', undefined, { method: 'GET' });
+        assert.equal(answer.status, 200);
+        return !isDone;
+    });
+    assert.equal((await slow).text, '"done"');
+});
+
+test('CommonJS and a default export are served as well', async (t) => {
+    const cjs = await startNode(t, "const { context } = require('hookline-functions'); exports.run = () => context().runId.length; module.exports.twice = async ({ x }) => 2 * x;", {}, 'main.cjs');
+    assert.equal((await cjs.call('run', {})).text, '36');
+    assert.equal((await cjs.call('twice', { x: 4 })).text, '8');
+    const one = await startNode(t, 'export default ({ x }) => x; export const other = () => 1;');
+    assert.equal((await one.call('run', { x: 4 })).text, '4');
+    assert.equal((await one.call('other', {})).text, '1');
+});
+
+test('what cannot be served ends the start with one line that says why', async (t) => {
+    const run = 'export const run = () => 1;';
+    const cases = [
+        ['export const a = 1;', {}, 'main.mjs', /exports no function; one is needed/],
+        ['export function (', {}, 'main.mjs', /failed to import/],
+        ["import 'nowhere';", {}, 'main.mjs', /failed to import.*Cannot find package 'nowhere'/],
+        [`${run} export function setup() { throw new Error('no model'); }`, {}, 'main.mjs', /setup\(\) failed.*no model/],
+        [`${run} export const setup = () => new Promise(() => {});`, { HOOKLINE_FUNCTION_SETUP_TIMEOUT: '100ms' }, 'main.mjs', /setup\(\) has not ended within 0\.1 s \(HOOKLINE_FUNCTION_SETUP_TIMEOUT\)/],
+        [`${run} export const schema = { run: { type: 'strin' } };`, {}, 'main.mjs', /the schema of run\(\) cannot be held: there is no type 'strin'/],
+        [`${run} export const schema = { run: { properties: { a: { minimum: 'x' } } } };`, {}, 'main.mjs', /'minimum' must be a number, not 'x', at \.a/],
+        [`${run} export const schema = { run: { dependentRequired: {} } };`, {}, 'main.mjs', /the keyword 'dependentRequired' cannot be held/],
+        [`${run} export const schema = { run: 3 };`, {}, 'main.mjs', /3 is no schema/],
+        [`${run} export const schema = { rum: {} };`, {}, 'main.mjs', /a schema for rum\(\), and no such function/],
+    ];
+    if (!process.features.typescript) cases.push([run, {}, 'main.ts', /is TypeScript, whose types this Node \(v.*\) does not strip: 22\.18 or newer does/]);
+    await Promise.all(
+        cases.map(async ([text, env, name, why]) => {
+            const { code, stderr } = await runNode(t, text, env, name);
+            assert.equal(code, 1, `${text}: ${stderr}`);
+            assert.match(stderr, why);
+            assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
+        }),
+    );
+    const busy = await runNode(t, `${run} export function setup() { for (;;); }`, { HOOKLINE_FUNCTION_SETUP_TIMEOUT: '100ms' });
+    assert.equal(busy.signal, 'SIGKILL');
+    assert.match(busy.stderr, /setup\(\) has not ended within 0\.1 s .*: it keeps its thread busy/);
+});
+
+test('the command line: what it lists, says and refuses', async (t) => {
+    const file = await written(t, 'export const run = () => 1;');
+    const host = (...args) => runHost([NODE_HOST, ...args], {}, process.execPath);
+    assert.equal((await host('--list', file)).stdout, 'run\n');
+    assert.match((await host('--help')).stdout, /^usage: hookline-functions/);
+    assert.match((await host('--version')).stdout, /^hookline-functions \d/);
+    for (const [args, code, why] of [
+        [['--nope', file], 2, /^usage: /m],
+        [[file, file], 2, /one file is served, not 2/],
+        [['/nonexistent.mjs'], 1, /\/nonexistent\.mjs does not exist: name the file/],
+    ]) {
+        const ended = await host(...args);
+        assert.equal(ended.code, code, ended.stderr);
+        assert.match(ended.stderr, why);
+    }
+});
