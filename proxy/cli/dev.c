@@ -16,8 +16,8 @@
 /* What it takes, in every message about something else. */
 #define APP_URL "http://127.0.0.1:3000"
 #define APPS                                                                                       \
-    "a Python file of functions (main.py), a shared object of them (upper.so), the URL of an app " \
-    "that runs (" APP_URL "), "                                                                    \
+    "a file of functions in Python (main.py) or JavaScript (main.mjs), a shared object of them "   \
+    "(upper.so), the URL of an app that runs (" APP_URL "), "                                      \
     "or -- and the command that starts one (-- npm start)"
 
 static bool has_scheme(const char *text, struct hl_str scheme)
@@ -48,12 +48,32 @@ static const char *fault_of_url(const char *text)
                                      : "its host or its port cannot be read";
 }
 
+/* By what the file's name ends in; without an end it is Python's. */
+static bool app_of(const char *suffix, enum hl_dev_app *app)
+{
+    static const struct {
+        const char *suffix;
+        enum hl_dev_app app;
+    } kinds[] = {{".py", HL_DEV_FILE}, {".mjs", HL_DEV_SCRIPT}, {".js", HL_DEV_SCRIPT},
+        {".cjs", HL_DEV_SCRIPT}, {".ts", HL_DEV_SCRIPT}, {".mts", HL_DEV_SCRIPT},
+        {".cts", HL_DEV_SCRIPT}, {".so", HL_DEV_MODULE}};
+    *app = HL_DEV_FILE;
+    if (!suffix || !suffix[1])
+        return true;
+    for (size_t i = 0; i < HL_ARRAY_LEN(kinds); i++) {
+        if (strcmp(kinds[i].suffix, suffix) == 0) {
+            *app = kinds[i].app;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_plan *plan)
 {
     const char *slash = strrchr(path, '/'), *suffix = strrchr(slash ? slash : path, '.');
     char url[512];
     struct hl_url parsed;
-    plan->app = HL_DEV_FILE;
     plan->file = path;
     int error = access(path, F_OK) == 0 ? 0 : errno;
     if (error && is_meant_as_url(path))
@@ -64,11 +84,9 @@ static int read_file(const struct hl_cli *cli, const char *path, struct hl_dev_p
         return hl_cli_usage_error(cli, "%s is not a file here; did you mean %s?", path, url);
     if (error)
         return hl_cli_fail(cli, "%s: %s; it takes " APPS, path, strerror(error));
-    if (suffix && strcmp(suffix, ".so") == 0)
-        plan->app = HL_DEV_MODULE;
-    else if (suffix && suffix[1] && strcmp(suffix, ".py") != 0)
+    if (!app_of(suffix, &plan->app))
         return hl_cli_usage_error(
-            cli, "%s is neither a Python file nor a .so; it takes " APPS, path);
+            cli, "%s is no Python, JavaScript or .so file; it takes " APPS, path);
     return HL_CLI_OK;
 }
 

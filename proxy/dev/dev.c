@@ -115,7 +115,7 @@ static void say_tried(FILE *out, const char *path, int status)
 static void ask_app(
     const struct hl_dev_plan *plan, const struct hl_dev_settings *s, struct hl_dev_offer *offer)
 {
-    bool is_host = plan->app == HL_DEV_FILE || plan->app == HL_DEV_MODULE;
+    bool is_host = hl_dev_has_host(plan);
     const char *path = is_host ? "/_hookline/functions" : "/openapi.json";
     uint16_t port = port_of(plan, s);
     int status, of_root;
@@ -397,8 +397,7 @@ int hl_dev_run(const struct hl_dev_plan *plan)
     d.starting.data = &d;
     hl_dev_process_init(&d.app, &d.loop, "app", plan->out);
     hl_dev_process_init(&d.hookline, &d.loop, "hookline", plan->out);
-    d.app.speaker =
-        plan->app == HL_DEV_FILE || plan->app == HL_DEV_MODULE ? HL_DEV_HOST : HL_DEV_STRANGER;
+    d.app.speaker = hl_dev_has_host(plan) ? HL_DEV_HOST : HL_DEV_STRANGER;
     d.hookline.speaker = HL_DEV_HOOKLINE;
     d.app.on_exit = on_app_exit;
     d.hookline.on_exit = on_hookline_exit;

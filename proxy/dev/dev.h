@@ -2,10 +2,12 @@
 #ifndef HL_DEV_DEV_H
 #define HL_DEV_DEV_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum hl_dev_app {
     HL_DEV_FILE,    /* a Python file of functions, run by the function host */
+    HL_DEV_SCRIPT,  /* a JavaScript or TypeScript file of functions, run by hookline-functions */
     HL_DEV_MODULE,  /* a shared object of functions, run by hookline-function */
     HL_DEV_COMMAND, /* a program that listens at the port in PORT */
     HL_DEV_URL,     /* a server that runs already */
@@ -21,6 +23,12 @@ struct hl_dev_plan {
     char *const *environ;
     FILE *out, *err;
 };
+
+/* A function host runs the app. */
+static inline bool hl_dev_has_host(const struct hl_dev_plan *plan)
+{
+    return plan->app < HL_DEV_COMMAND;
+}
 
 /* Until a signal, or until hookline ends: nothing that was started is left then. The status to exit with.
  * Blocks; the main thread, before all others. */

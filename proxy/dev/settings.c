@@ -83,6 +83,8 @@ static void drop(struct hl_dev_texts *t)
 
 /* ---- where things are ---- */
 
+#define NODE_HOST "bin/hookline-functions.mjs"
+
 static const char *folder_of(char path[4096])
 {
     char *slash = strrchr(path, '/');
@@ -91,18 +93,18 @@ static const char *folder_of(char path[4096])
     return path;
 }
 
-/* Beside the program in a build, else where it is installed. */
-static bool find_python(struct hl_dev_settings *s)
+/* The folder that `package` is in: beside the program in a build, else where it is installed. */
+static bool find_package(
+    const struct hl_dev_settings *s, const char *language, const char *package, char out[4096])
 {
-    static const char *const places[] = {"python", "../lib/hookline/python"};
+    static const char *const places[] = {"", "../lib/hookline/"};
     char folder[4096], probe[4096 + 64];
     snprintf(folder, sizeof(folder), "%s", s->program);
     folder_of(folder);
     for (size_t i = 0; i < HL_ARRAY_LEN(places); i++) {
-        snprintf(probe, sizeof(probe), "%s/%s/hookline_runtime", folder, places[i]);
+        snprintf(probe, sizeof(probe), "%s/%s%s/%s", folder, places[i], language, package);
         if (access(probe, R_OK) == 0)
-            return snprintf(s->python, sizeof(s->python), "%s/%s", folder, places[i]) <
-                   (int)sizeof(s->python);
+            return snprintf(out, 4096, "%s/%s%s", folder, places[i], language) < 4096;
     }
     return false;
 }
@@ -123,13 +125,30 @@ static bool is_file(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+/* What runs the functions. */
+static bool find_runtime(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    if (plan->app == HL_DEV_MODULE)
+        return find_host(s) || fail(plan, "the C function host is missing",
+                                   "build the target hookline-function, or start the app yourself "
+                                   "and give its URL");
+    if (plan->app == HL_DEV_SCRIPT)
+        return find_package(s, "node", "hookline-functions/" NODE_HOST, s->node) ||
+               fail(plan, "the Node function host is missing",
+                   "it belongs into lib/hookline/node beside this program's bin; or start the app "
+                   "yourself and give its URL");
+    return find_package(s, "python", "hookline_runtime", s->python) ||
+           fail(plan, "the Python function host is missing",
+               "build the target hookline_python, or start the app yourself and give its URL");
+}
+
 static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
     ssize_t n = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
     if (n <= 0)
         return fail(plan, "/proc/self/exe", strerror(errno));
     s->program[n] = '\0';
-    if (plan->app == HL_DEV_COMMAND || plan->app == HL_DEV_URL)
+    if (!hl_dev_has_host(plan))
         return getcwd(s->folder, sizeof(s->folder)) || fail(plan, "getcwd", strerror(errno));
     if (!realpath(plan->file, s->folder))
         return fail(plan, plan->file, strerror(errno));
@@ -138,14 +157,7 @@ static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
             plan, plan->file, "it is a folder: name the file in it that holds the functions");
     snprintf(s->file, sizeof(s->file), "%s", s->folder);
     folder_of(s->folder);
-    if (plan->app == HL_DEV_MODULE)
-        return find_host(s) || fail(plan, "the C function host is missing",
-                                   "build the target hookline-function, or start the app yourself "
-                                   "and give its URL");
-    if (!find_python(s))
-        return fail(plan, "the Python function host is missing",
-            "build the target hookline_python, or start the app yourself and give its URL");
-    return true;
+    return find_runtime(s, plan);
 }
 
 static bool find_ports(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
@@ -200,26 +212,37 @@ static bool note_ignored(struct hl_dev_settings *s, const struct hl_dev_plan *pl
     return err == HL_OK;
 }
 
-static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+/* The program and its arguments, where a host runs the app's functions. */
+static bool make_host(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
-    struct hl_dev_texts *argv = &s->argv, *texts = &s->app_texts;
+    struct hl_dev_texts *argv = &s->argv;
     bool is_good;
     if (plan->app == HL_DEV_FILE)
         is_good = add(argv, "python3") && add(argv, "-m") && add(argv, "hookline_runtime") &&
-                  add(argv, "%s", plan->file) && add(argv, "--port") &&
-                  add(argv, "%u", s->app_port) &&
-                  add_surroundings(texts, plan, "PYTHONPATH=", true) &&
-                  add(texts, "PYTHONPATH=%s", s->python) &&
-                  add(texts, "PYTHONDONTWRITEBYTECODE=1") && /* the folder is the user's */
-                  add(texts, "HOOKLINE_LOG_FORMAT=json");
-    else if (plan->app == HL_DEV_MODULE)
-        is_good = add(argv, "%s", s->host) && add(argv, "%s", s->file) && add(argv, "--port") &&
-                  add(argv, "%u", s->app_port) && add_surroundings(texts, plan, "PORT=", true) &&
-                  add(texts, "HOOKLINE_LOG_FORMAT=json");
+                  add(argv, "%s", plan->file);
+    else if (plan->app == HL_DEV_SCRIPT)
+        is_good = add(argv, "node") && add(argv, "%s/hookline-functions/" NODE_HOST, s->node) &&
+                  add(argv, "%s", plan->file);
     else
-        is_good =
-            add_surroundings(texts, plan, "PORT=", true) && add(texts, "PORT=%u", s->app_port);
-    s->app_argv = argv->items ? argv->items : plan->command;
+        is_good = add(argv, "%s", s->host) && add(argv, "%s", s->file);
+    return is_good && add(argv, "--port") && add(argv, "%u", s->app_port);
+}
+
+static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
+{
+    struct hl_dev_texts *texts = &s->app_texts;
+    bool is_good = true;
+    if (plan->app == HL_DEV_FILE)
+        is_good = add_surroundings(texts, plan, "PYTHONPATH=", true) &&
+                  add(texts, "PYTHONPATH=%s", s->python) &&
+                  add(texts, "PYTHONDONTWRITEBYTECODE=1"); /* the folder is the user's */
+    else
+        is_good = add_surroundings(texts, plan, "PORT=", true);
+    if (is_good && hl_dev_has_host(plan))
+        is_good = make_host(s, plan) && add(texts, "HOOKLINE_LOG_FORMAT=json");
+    else if (is_good)
+        is_good = add(texts, "PORT=%u", s->app_port);
+    s->app_argv = s->argv.items ? s->argv.items : plan->command;
     s->app_environment = texts->items;
     return is_good;
 }

@@ -24,6 +24,7 @@ struct hl_dev_settings {
     char file[4096];      /* that holds the functions; whole */
     char host[4096 + 32]; /* hookline-function */
     char python[4096];    /* the folder that hookline_runtime is in */
+    char node[4096];      /* the folder that hookline-functions is in */
     uint16_t port, admin_port, app_port, hooks_port;
     char secret[64];
     struct hl_dev_texts argv, app_texts, texts;

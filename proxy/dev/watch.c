@@ -21,9 +21,10 @@ struct hl_dev_folder {
 static const char *const ignored_folders[] = {
     "node_modules", "__pycache__", "venv", "target", "build", "dist"};
 /* What people write. Not what an app writes while it runs: data, logs, caches. */
-static const char *const source_ends[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx",
-    ".go", ".rs", ".rb", ".php", ".java", ".kt", ".ex", ".exs", ".c", ".h", ".cc", ".cpp", ".hpp",
-    ".sh", ".html", ".css", ".toml", ".yaml", ".yml", ".env", ".so", "package.json"};
+static const char *const source_ends[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts",
+    ".jsx", ".tsx", ".go", ".rs", ".rb", ".php", ".java", ".kt", ".ex", ".exs", ".c", ".h", ".cc",
+    ".cpp", ".hpp", ".sh", ".html", ".css", ".toml", ".yaml", ".yml", ".env", ".so",
+    "package.json"};
 
 static bool is_ignored_folder(const char *name)
 {

@@ -241,6 +241,28 @@ HL_FN_MODULE(functions, NULL, NULL);
     assert.equal(await module.paste('A call'), '["hello"]');
 });
 
+test('a file of functions in JavaScript is served, shown and started again as one in Python is', async (t) => {
+    const main = `export function run({ prompt, n = 2 }) {
+    console.log('  printed');
+    return prompt.repeat(n);
+}
+export function fail() {
+    throw new RangeError('too far');
+}
+`;
+    const dev = await startDev(t, ['main.mjs'], { files: { 'main.mjs': main } });
+    assert.equal(await dev.paste('A call'), '"hellohello"');
+    await dev.said(/^app {6}\|   printed\n/m);
+    await fetch(`http://127.0.0.1:${dev.port}/v4/dev/app/fail`, { method: 'POST' });
+    await dev.said(/^app {6}\| fail\(\) threw RangeError \(run [0-9a-f-]{36}\)\napp {6}\| RangeError: too far\napp {6}\|     at fail \(.*main\.mjs:6:\d+\)$/m);
+    await writeFile(join(dev.folder, 'main.mjs'), `${main}export function (`);
+    await dev.said(/main\.mjs:8\n[^]*SyntaxError[^]*ended with status 1\n.*it is restarted when a file below/);
+    await writeFile(join(dev.folder, 'main.mjs'), main.replace('prompt.repeat(n)', '[prompt]'));
+    await until('the new code answers', async () => (await dev.paste('A call')) === '["hello"]');
+    assert.equal(await dev.end(), 0);
+    assert.doesNotMatch(dev.output, /WARN|"level"/);
+});
+
 test('--fail-hooks lets the receiver misbehave, in that order, and then be good', async (t) => {
     const dev = await startDev(t, ['--fail-hooks', '404,reset', 'main.py']);
     await dev.paste('In the background');
@@ -312,7 +334,7 @@ require('http').createServer((q, a) => a.end()).listen(process.env.PORT, '127.0.
 });
 
 for (const [words, what] of [
-    [[], /^hookline dev: it needs an app: a Python file/],
+    [[], /^hookline dev: it needs an app: a file of functions in Python/],
     [['--'], /needs a command after it/],
     [['localhost:3000'], /did you mean http:\/\/localhost:3000\?/],
     [['http://'], /^hookline dev: http:\/\/ is not the URL of an app, such as http:\/\/127\.0\.0\.1:3000: it has no host\n/],
@@ -335,7 +357,7 @@ for (const [words, what] of [
 test('a file that is not there is named', async () => {
     const { code, stderr } = await run(['dev', '/nonexistent/main.py']);
     assert.equal(code, 1);
-    assert.match(stderr, /^hookline dev: \/nonexistent\/main\.py: No such file.*; it takes a Python file/);
+    assert.match(stderr, /^hookline dev: \/nonexistent\/main\.py: No such file.*; it takes a file of functions in Python/);
     const folder = await run(['dev', '/']);
     assert.match(folder.stderr, /^hookline dev: \/: it is a folder/);
 });
