@@ -9,7 +9,6 @@ import {
     compileText,
     inRepository,
     runHost,
-    sendHostile,
     startHost,
 } from './lib/function.mjs';
 import { isSanitized } from './lib/sanitized.mjs';
@@ -273,11 +272,4 @@ test('the example of deploy/demo builds with plain cc and answers behind hooklin
     });
     const input = { prompt: 'one two', seconds: 0 };
     assert.equal((await call('words', input, { headers: EVENTS })).text, 'data: one\n\ndata: two\n\n');
-});
-
-test('what the proxy refuses of HTTP the function host refuses as well', async (t) => {
-    const host = await startProbe(t);
-    await sendHostile(t, host);
-    assert.equal((await host.call('run', {})).status, 200);
-    assert.ok(!host.log.some(({ msg, function: f }) => f === 'x' && msg.startsWith('seen')));
 });
