@@ -76,8 +76,6 @@ static const struct plain {
         "Calls that wait for the app's health gate: HOOKLINE_APP_HEALTH_GATE."},
     {"hookline_app_running", "gauge", OF_APP(is_running),
         "1 while the process of HOOKLINE_APP_COMMAND runs."},
-    {"hookline_app_starts_total", "counter", OF_APP(starts),
-        "Processes of HOOKLINE_APP_COMMAND that were started."},
     {"hookline_app_output_lines_total", "counter", OF_APP(lines_logged),
         "Lines that the app wrote and that were logged."},
     {"hookline_app_output_dropped_lines_total", "counter", OF_APP(lines_dropped),
@@ -260,6 +258,20 @@ static void write_upstream_errors(struct hl_exposition *t, const struct hl_worke
         char labels[48];
         snprintf(labels, sizeof(labels), "reason=\"%s\"", hl_run_reason_text(reason));
         hl_exposition_sample(t, name, labels, hl_counter_get(&workers->upstream_errors[reason]));
+    }
+}
+
+static void write_starts(struct hl_exposition *t, const struct hl_app_gauges *app)
+{
+    static const char name[] = "hookline_app_starts_total";
+    hl_exposition_family(t, name, "counter",
+        "Processes of HOOKLINE_APP_COMMAND that were started, by why: at first, after another "
+        "one's exit, or after one that "
+        "was ended for its health or for HOOKLINE_APP_START_LIMIT.");
+    for (int why = 0; why < HL_APP_START_COUNT; why++) {
+        char labels[48];
+        snprintf(labels, sizeof(labels), "why=\"%s\"", hl_app_start_text(why));
+        hl_exposition_sample(t, name, labels, hl_counter_get(&app->starts[why]));
     }
 }
 
@@ -467,6 +479,7 @@ enum hl_err hl_metrics_write(struct hl_buf *out, const struct hl_figures *figure
     write_durations(&t, &figures->workers);
     write_runs(&t, &figures->workers);
     write_upstream_errors(&t, &figures->workers);
+    write_starts(&t, figures->app);
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
     write_tokens(&t, figures);

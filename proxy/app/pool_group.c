@@ -37,6 +37,14 @@ uint64_t hl_pool_group_given(const struct hl_pool_group *group)
     return n;
 }
 
+uint64_t hl_pool_group_heard(const struct hl_pool_group *group)
+{
+    uint64_t n = 0;
+    HL_LIST_EACH (node, &group->members)
+        n += hl_counter_get(&HL_CONTAINER_OF(node, struct hl_pool_member, node)->heard);
+    return n;
+}
+
 void hl_pool_member_init(
     struct hl_pool_member *member, struct hl_pool_group *group, struct hl_mailbox *mailbox)
 {

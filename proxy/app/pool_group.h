@@ -31,6 +31,7 @@ struct hl_pool_member {
     _Atomic uint32_t idle_count; /* written by the worker, as is `busy_count` */
     struct hl_counter busy_count;
     struct hl_counter given; /* connections that calls were given, since the start */
+    struct hl_counter heard; /* reads that brought bytes of the app's on those */
 };
 
 /* The message type; the workers' mailboxes know it (worker/worker.h). */
@@ -43,6 +44,9 @@ void hl_pool_group_bar(struct hl_pool_group *group, bool is_barred);
 bool hl_pool_group_is_busy(const struct hl_pool_group *group);
 /* How often calls were given one: that it is another number says that some were inside meanwhile. Any thread. */
 uint64_t hl_pool_group_given(const struct hl_pool_group *group);
+
+/* How often the app sent something to a call: another number says that it did meanwhile. Any thread. */
+uint64_t hl_pool_group_heard(const struct hl_pool_group *group);
 
 void hl_pool_member_init(
     struct hl_pool_member *member, struct hl_pool_group *group, struct hl_mailbox *mailbox);

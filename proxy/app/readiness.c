@@ -87,6 +87,8 @@ static void say_occupant(const struct hl_readiness *r, const char *why)
 static void become_ready(struct hl_readiness *r)
 {
     r->bad_checks = 0;
+    r->bad_since = 0;
+    r->has_been_ready = true;
     r->excused_until = 0;
     if (atomic_exchange(&r->is_ready, true))
         return;
@@ -141,6 +143,30 @@ static bool is_no_verdict(struct hl_readiness *r)
     return hl_cause_is_lack(r->worst) || (may_be_cut && uv_now(r->loop) < r->excused_until);
 }
 
+/* An app that works may be too busy for a check, but then something comes of it. What is lacking here says nothing. */
+static bool is_hung(struct hl_readiness *r)
+{
+    uint64_t heard = hl_pool_group_heard(r->calls);
+    bool is_at_work = hl_cause_is_timeout(r->worst) && has_been_busy(r) && heard != r->heard;
+    if (hl_cause_is_lack(r->worst))
+        return false;
+    if (r->bad_since == 0 || is_at_work) {
+        r->bad_since = uv_now(r->loop);
+        r->heard = heard;
+        return false;
+    }
+    return uv_now(r->loop) - r->bad_since >= r->config->app_restart_after_ms;
+}
+
+/* HOOKLINE_APP_RESTART_AFTER; never during a start. True: it is ended. */
+static bool end_hung(struct hl_readiness *r)
+{
+    if (!r->on_hung || !r->has_been_ready || r->worst.kind == HL_CAUSE_NONE || !is_hung(r))
+        return false;
+    r->on_hung(r);
+    return true;
+}
+
 /* The check is over: `worst` has what came of it. */
 static void conclude(struct hl_readiness *r)
 {
@@ -158,7 +184,8 @@ static void conclude(struct hl_readiness *r)
     }
     hl_gate_end_check(
         &r->calls->gate, r->gate_check, r->worst, says_nothing || hl_readiness_is_ready(r));
-    hl_timer_arm(r->wheel, &r->timer, again_ms);
+    if (!end_hung(r))
+        hl_timer_arm(r->wheel, &r->timer, again_ms);
 }
 
 /* ---- one question ---- */
@@ -360,6 +387,8 @@ void hl_readiness_note_occupant(struct hl_readiness *r)
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)
 {
     r->is_held = false;
+    r->has_been_ready = false;
+    r->bad_since = 0;
     r->bad_checks = 0;
     r->excused_until = 0;
     r->quiet_until = uv_now(r->loop) + QUIET_START_MS;

@@ -40,6 +40,8 @@ struct hl_readiness {
     bool is_held;                            /* it cannot be: nobody asks */
     struct hl_timer timer;                   /* the next check, or the bound of a probe */
     void (*on_lost)(struct hl_readiness *r); /* it was ready and is not any more; may be NULL */
+    void (*on_hung)(struct hl_readiness *r); /* HOOKLINE_APP_RESTART_AFTER; set if that is on */
+    void *owner;                             /* on_hung's */
     struct hl_host host;
     unsigned next; /* of its addresses, in the check under way */
     struct hl_exchange
@@ -49,6 +51,9 @@ struct hl_readiness {
     uint64_t given;         /* hl_pool_group_given, then */
     uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
+    bool has_been_ready;    /* since its start */
+    uint64_t bad_since;     /* uv_now; all checks since then were bad; 0: the last was not */
+    uint64_t heard;         /* hl_pool_group_heard, then */
     uint64_t excused_until; /* uv_now; what checks left behind may still be in the app's queue */
     uint64_t quiet_until;   /* uv_now; a process of ours that starts needs no line */
     struct hl_occupant occupant;

@@ -35,12 +35,26 @@ static const char *const state_texts[] = {
     [HL_SUPERVISOR_OFF] = "off",
     [HL_SUPERVISOR_RUNNING] = "running",
     [HL_SUPERVISOR_BACKOFF] = "backoff",
+    [HL_SUPERVISOR_RENEWING] = "renewing",
     [HL_SUPERVISOR_STOPPING] = "stopping",
     [HL_SUPERVISOR_KILLED] = "killed",
     [HL_SUPERVISOR_STOPPED] = "stopped",
 };
 
+static const char *const start_texts[] = {
+#define X(name, text) [HL_APP_START_##name] = (text),
+    HL_APP_START_MAP(X)
+#undef X
+};
+
+const char *hl_app_start_text(enum hl_app_start why)
+{
+    return start_texts[why];
+}
+
 static void on_timer(struct hl_timer *timer);
+static void on_limit(struct hl_timer *timer);
+static void on_hung(struct hl_readiness *readiness);
 
 /* To the app's group; to its process alone while that has not made the group yet. */
 static void signal_app(const struct hl_supervisor *s, int signum)
@@ -90,6 +104,11 @@ bool hl_supervisor_init(
         &s->output, s->loop, s->wheel, &s->gauges.lines_logged, &s->gauges.lines_dropped);
     s->output.is_off = !s->config->app_log;
     hl_timer_init(&s->timer, on_timer);
+    hl_timer_init(&s->limit, on_limit);
+    if (s->config->app_restart_after_ms > 0) {
+        s->readiness->on_hung = on_hung;
+        s->readiness->owner = s;
+    }
     if (!prepare(s, parts->environment, why, why_len))
         return false;
     if (has_command(s))
@@ -115,12 +134,18 @@ bool hl_supervisor_check(
     return is_good;
 }
 
+static bool has_process(const struct hl_supervisor *s)
+{
+    return s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_RENEWING ||
+           s->state == HL_SUPERVISOR_STOPPING;
+}
+
 /* ---- signals ---- */
 
 static void on_passed_signal(uv_signal_t *handle, int signum)
 {
     struct hl_supervisor *s = handle->data;
-    bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
+    bool is_running = has_process(s);
     HL_LOG(INFO,
         is_running ? "signal passed on to the app" : "signal not passed on: the app is not running",
         HL_LOG_TEXT("name", strsignal(signum)));
@@ -214,7 +239,10 @@ static void start_app(struct hl_supervisor *s)
         return;
     }
     set_state(s, HL_SUPERVISOR_RUNNING);
-    hl_counter_add(&s->gauges.starts, 1);
+    hl_counter_add(&s->gauges.starts[s->next], 1);
+    s->next = HL_APP_START_EXIT; /* unless we end it */
+    if (s->config->app_start_limit_ms > 0)
+        hl_timer_arm(s->wheel, &s->limit, s->config->app_start_limit_ms);
     hl_counter_add(&s->gauges.is_running, 1);
     HL_LOG(INFO, "the app was started", HL_LOG_INT("pid", s->child.pid));
     if (!hl_output_open(&s->output, s->child.output))
@@ -240,6 +268,7 @@ static void finish_stop(struct hl_supervisor *s)
 {
     set_state(s, HL_SUPERVISOR_STOPPED);
     hl_timer_fini(s->wheel, &s->timer);
+    hl_timer_fini(s->wheel, &s->limit);
     hl_output_close(&s->output);
     close_signals(s);
     s->on_stopped(s);
@@ -286,7 +315,10 @@ static void on_exit_status(struct hl_supervisor *s, int status)
     bool was_ready = hl_readiness_is_ready(s->readiness);
     hl_output_finish(&s->output);
     hl_counter_sub(&s->gauges.is_running, 1);
-    if (s->state == HL_SUPERVISOR_RUNNING) {
+    hl_timer_disarm(&s->limit);
+    if (s->state == HL_SUPERVISOR_RENEWING)
+        hl_timer_disarm(&s->timer);
+    if (s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_RENEWING) {
         const char *why = log_exit(s, status);
         hl_child_close(&s->child);
         start_later(s, why, was_ready);
@@ -331,6 +363,10 @@ static void on_timer(struct hl_timer *timer)
     case HL_SUPERVISOR_BACKOFF:
         start_app(s);
         break;
+    case HL_SUPERVISOR_RENEWING:
+        HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
+        signal_app(s, SIGKILL);
+        break;
     case HL_SUPERVISOR_STOPPING:
         HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
         hl_supervisor_kill(s);
@@ -346,6 +382,40 @@ static void on_timer(struct hl_timer *timer)
     }
 }
 
+/* ---- another one in its place ---- */
+
+/* Calls inside end as their connections do. */
+static void renew(struct hl_supervisor *s, enum hl_app_start why, int signum)
+{
+    s->next = why;
+    hl_timer_disarm(&s->limit);
+    hl_readiness_hold(s->readiness, "the app is being started again");
+    set_state(s, HL_SUPERVISOR_RENEWING);
+    signal_app(s, signum);
+    hl_timer_arm(s->wheel, &s->timer, s->config->app_stop_timeout_ms);
+}
+
+static void on_limit(struct hl_timer *timer)
+{
+    struct hl_supervisor *s = HL_CONTAINER_OF(timer, struct hl_supervisor, limit);
+    if (s->state != HL_SUPERVISOR_RUNNING || s->readiness->has_been_ready)
+        return;
+    HL_LOG(WARN, "HOOKLINE_APP_START_LIMIT has passed and the app was never ready; it is killed",
+        HL_LOG_INT("pid", s->child.pid), HL_LOG_TEXT("cause", hl_readiness_why(s->readiness)));
+    renew(s, HL_APP_START_START_TIMEOUT, SIGKILL);
+}
+
+static void on_hung(struct hl_readiness *readiness)
+{
+    struct hl_supervisor *s = readiness->owner;
+    if (s->state != HL_SUPERVISOR_RUNNING)
+        return;
+    HL_LOG(WARN,
+        "the app was not well for HOOKLINE_APP_RESTART_AFTER; it is stopped and started again",
+        HL_LOG_INT("pid", s->child.pid), HL_LOG_TEXT("cause", hl_cause_text(readiness->worst)));
+    renew(s, HL_APP_START_UNHEALTHY, SIGTERM);
+}
+
 /* ---- stopping ---- */
 
 void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_supervisor *s))
@@ -353,6 +423,7 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
     s->on_stopped = on_stopped;
     switch (s->state) {
     case HL_SUPERVISOR_RUNNING:
+    case HL_SUPERVISOR_RENEWING:
         HL_LOG(INFO, "the app is being stopped", HL_LOG_INT("pid", s->child.pid));
         hl_readiness_hold(s->readiness, "the app is being stopped");
         set_state(s, HL_SUPERVISOR_STOPPING);
@@ -375,7 +446,7 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
 
 void hl_supervisor_kill(struct hl_supervisor *s)
 {
-    bool is_running = s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_STOPPING;
+    bool is_running = has_process(s);
     if (!is_running && s->state != HL_SUPERVISOR_BACKOFF)
         return;
     hl_readiness_hold(s->readiness, "the app is being stopped");

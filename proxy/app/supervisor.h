@@ -39,9 +39,10 @@ static inline uint64_t hl_backoff_next(struct hl_backoff *b, bool was_ready, uin
 /* ---- the supervisor ---- */
 
 enum hl_supervisor_state {
-    HL_SUPERVISOR_OFF,      /* there is no command, or it was not started yet */
-    HL_SUPERVISOR_RUNNING,  /* there is a process; its exit ends this */
-    HL_SUPERVISOR_BACKOFF,  /* there is none; the timer starts the next one */
+    HL_SUPERVISOR_OFF,     /* there is no command, or it was not started yet */
+    HL_SUPERVISOR_RUNNING, /* there is a process; its exit ends this */
+    HL_SUPERVISOR_BACKOFF, /* there is none; the timer starts the next one */
+    HL_SUPERVISOR_RENEWING, /* its group is to end; its exit leads to the next one, the timer kills it */
     HL_SUPERVISOR_STOPPING, /* its group has got SIGTERM; its exit ends this, the timer kills it */
     /* Its group has got SIGKILL, or it has ended and others of its making have not; the last exit
      * ends this, or the timer. */
@@ -49,9 +50,26 @@ enum hl_supervisor_state {
     HL_SUPERVISOR_STOPPED, /* nothing of it is left that we know of */
 };
 
+/* Why there is another process of the app's. */
+#define HL_APP_START_MAP(X)                                                                        \
+    X(FIRST, "start")                                                                              \
+    X(EXIT, "exit")                                                                                \
+    X(UNHEALTHY, "unhealthy")         /* HOOKLINE_APP_RESTART_AFTER */                             \
+    X(START_TIMEOUT, "start_timeout") /* HOOKLINE_APP_START_LIMIT */
+
+enum hl_app_start {
+#define X(name, text) HL_APP_START_##name,
+    HL_APP_START_MAP(X)
+#undef X
+        HL_APP_START_COUNT
+};
+
+const char *hl_app_start_text(enum hl_app_start why);
+
 /* Written by the control thread, read by /metrics. */
 struct hl_app_gauges {
-    struct hl_counter is_running, starts, lines_logged, lines_dropped;
+    struct hl_counter is_running, lines_logged, lines_dropped;
+    struct hl_counter starts[HL_APP_START_COUNT];
 };
 
 struct hl_supervisor {
@@ -71,9 +89,11 @@ struct hl_supervisor {
     struct hl_output output;
     uint64_t started_ms; /* monotonic */
     struct hl_backoff backoff;
-    struct hl_timer timer; /* back-off, or the bound of a stop */
-    bool is_open;          /* the handles below */
-    uv_signal_t on_child;  /* SIGCHLD */
+    struct hl_timer timer;  /* back-off, or the bound of a stop */
+    struct hl_timer limit;  /* HOOKLINE_APP_START_LIMIT */
+    enum hl_app_start next; /* why the next one is started */
+    bool is_open;           /* the handles below */
+    uv_signal_t on_child;   /* SIGCHLD */
     uv_signal_t passed[HL_SUPERVISOR_SIGNALS];
     void (*on_stopped)(struct hl_supervisor *s);
     struct hl_app_gauges gauges;

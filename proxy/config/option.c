@@ -341,6 +341,11 @@ const struct hl_option hl_options[] = {
         .help = "log what the app of HOOKLINE_APP_COMMAND writes, whatever HOOKLINE_LOG_LEVEL is"},
     {ROW(DURATION, "APP_STOP_TIMEOUT", app_stop_timeout_ms, "10s"), .min = 1, .max = 12 * HOUR,
         .help = "from SIGTERM for the app of HOOKLINE_APP_COMMAND to SIGKILL"},
+    {ROW(DURATION, "APP_START_LIMIT", app_start_limit_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
+        .help = "an app of HOOKLINE_APP_COMMAND that is not ready so long after its start is killed and started again; 0: off"},
+    {ROW(DURATION, "APP_RESTART_AFTER", app_restart_after_ms, "0"), .min = SECOND, .max = 12 * HOUR, .has_zero = true,
+        .help = "an app of HOOKLINE_APP_COMMAND whose health path was bad for so long without a break is stopped and started "
+                "again; never while it sends bytes; 0: off"},
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "30m"), .min = 1, .max = 12 * HOUR,
         .help = "how long an asynchronous run waits while the app accepts no calls at all (with postgres: no "
                 "replica's app)"},

@@ -134,6 +134,25 @@ static enum hl_err check_gate(const struct hl_config *config, struct hl_buf *pro
         "that, or leave HOOKLINE_APP_HEALTH_GATE out\n");
 }
 
+/* What hookline did not start it cannot start again. */
+static enum hl_err check_restarts(const struct hl_config *config, struct hl_buf *problems)
+{
+    bool has_command = config->app_command.n > 0;
+    enum hl_err err = HL_OK;
+    if (config->app_start_limit_ms > 0 && !has_command)
+        err = hl_buf_printf(problems, "HOOKLINE_APP_START_LIMIT: needs HOOKLINE_APP_COMMAND: "
+                                      "hookline does not start the app; set that, or leave "
+                                      "HOOKLINE_APP_START_LIMIT out\n");
+    if (!err && config->app_restart_after_ms > 0 &&
+        (!has_command || config->app_health_path.n == 0))
+        err = hl_buf_printf(problems,
+            "HOOKLINE_APP_RESTART_AFTER: needs %s: set that, or leave HOOKLINE_APP_RESTART_AFTER "
+            "out\n",
+            has_command ? "HOOKLINE_APP_HEALTH_PATH, which says whether the app is well"
+                        : "HOOKLINE_APP_COMMAND: hookline does not start the app");
+    return err;
+}
+
 /* Whether it was said, rightly or wrongly: what is wrong with it is reported once. */
 static bool is_given(const struct hl_config *config, struct hl_str name)
 {
@@ -354,6 +373,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_ca_file(config, problems);
     if (!err)
         err = check_gate(config, problems);
+    if (!err)
+        err = check_restarts(config, problems);
     if (!err)
         err = settle_keys(config, problems);
     if (!err)

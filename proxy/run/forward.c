@@ -246,6 +246,7 @@ static void on_upstream_event(void *owner, const struct hl_stream_event *event)
     struct hl_run *run = owner;
     switch (event->kind) {
     case HL_STREAM_DATA:
+        hl_counter_add(&run->runs->pool.member.heard, 1);
         on_data(run, (struct hl_str){event->p, event->n});
         break;
     case HL_STREAM_DRAINED:

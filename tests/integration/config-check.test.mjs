@@ -242,6 +242,18 @@ test('what the start refuses is refused in the same words', { limit: 240_000 }, 
     }
 });
 
+test('what needs a command or a health path says so', async (t) => {
+    const dataDir = await temporaryDirectory(t);
+    for (const [env, wrong] of [
+        [{ HOOKLINE_APP_START_LIMIT: '1m' }, /^hookline: HOOKLINE_APP_START_LIMIT: needs HOOKLINE_APP_COMMAND: [^\n]*\n$/],
+        [{ HOOKLINE_APP_RESTART_AFTER: '1m' }, /^hookline: HOOKLINE_APP_RESTART_AFTER: needs HOOKLINE_APP_COMMAND: [^\n]*\n$/],
+        [{ HOOKLINE_APP_RESTART_AFTER: '1m', HOOKLINE_APP_COMMAND: 'true' }, /^hookline: HOOKLINE_APP_RESTART_AFTER: needs HOOKLINE_APP_HEALTH_PATH, [^\n]*\n$/],
+    ]) {
+        const { code, stderr } = await run(['config', 'check'], await settings(dataDir, env));
+        assert.deepEqual([code, wrong.test(stderr)], [2, true], stderr);
+    }
+});
+
 test('what belongs to another user is refused', { skip: !isRoot && 'needs root' }, async (t) => {
     const home = await temporaryDirectory(t);
     await chmod(home, 0o755);

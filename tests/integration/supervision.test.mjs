@@ -59,7 +59,7 @@ test('hookline starts the app, is ready when it is, and stops it', async (t) => 
     assert.equal(parent, sidecar.pid);
     assert.match(environment.PORT, /^[0-9]+$/);
     assert.equal(await sidecar.metric('hookline_app_running'), 1);
-    assert.equal(await sidecar.metric('hookline_app_starts_total'), 1);
+    assert.equal(await sidecar.metric('hookline_app_starts_total', { why: 'start' }), 1);
     await sidecar.stop();
     assert.equal(isAlive(pid), false);
 });
@@ -600,4 +600,26 @@ test('HOOKLINE_APP_USER is refused when hookline is not root', { skip: !isRoot }
     const [code] = await once(child, 'close');
     assert.notEqual(code, 0);
     assert.match(text, /HOOKLINE_APP_USER: "daemon" needs root/);
+});
+
+test('HOOKLINE_APP_RESTART_AFTER: an app that hangs is started again, and its call is 502', async (t) => {
+    const { sidecar, call, self } = await supervise(t, {
+        env: { HOOKLINE_APP_HEALTH_PATH: '/self', HOOKLINE_APP_RESTART_AFTER: '1s', HOOKLINE_APP_STOP_TIMEOUT: '100ms' },
+    });
+    const { pid } = await self();
+    process.kill(pid, 'SIGSTOP');
+    const inside = call(RUN, { body: '{}' });
+    await isGone(pid);
+    assertProblem(await inside, 502);
+    await sidecar.until('readyz');
+    assert.notEqual((await self()).pid, pid);
+    assert.equal(await sidecar.metric('hookline_app_starts_total', { why: 'unhealthy' }), 1);
+    assert.equal(await sidecar.metric('hookline_app_starts_total', { why: 'exit' }), 0);
+});
+
+test('HOOKLINE_APP_START_LIMIT: an app that is not ready by then is killed and started again', async (t) => {
+    const { sidecar } = await supervise(t, { command: 'sleep 1000', wait: 'healthz', env: { HOOKLINE_APP_START_LIMIT: '50ms' } });
+    await until('it was started again', () => starts(sidecar).length >= 3);
+    assert.ok((await sidecar.metric('hookline_app_starts_total', { why: 'start_timeout' })) >= 2);
+    assert.ok(sidecar.log.some(({ msg }) => msg.includes('HOOKLINE_APP_START_LIMIT')));
 });

@@ -298,7 +298,7 @@ Test(metrics, shows_the_queue_before_the_app_and_its_process)
     hl_counter_add(&figures.workers.waiting_at_gate, 8);
     figures.is_gate_open = true;
     hl_counter_add(&app.is_running, 1);
-    hl_counter_add(&app.starts, 2);
+    hl_counter_add(&app.starts[HL_APP_START_EXIT], 2);
     hl_counter_add(&app.lines_dropped, 5);
     const char *p = write_text();
     cr_assert(strstr(p, "\nhookline_app_slots 4\n"));
@@ -308,7 +308,7 @@ Test(metrics, shows_the_queue_before_the_app_and_its_process)
     cr_assert(strstr(p, "\nhookline_app_gate_waiting 8\n"));
     cr_assert(strstr(p, "\nhookline_app_gate_open 1\n"));
     cr_assert(strstr(p, "\nhookline_app_running 1\n"));
-    cr_assert(strstr(p, "\nhookline_app_starts_total 2\n"));
+    cr_assert(strstr(p, "\nhookline_app_starts_total{why=\"exit\"} 2\n"));
     cr_assert(strstr(p, "\nhookline_app_output_dropped_lines_total 5\n"));
 }
 

@@ -174,6 +174,55 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     hl_pool_fini(&pool);
 }
 
+static bool is_hung;
+
+static void on_hung(struct hl_readiness *r)
+{
+    (void)r;
+    is_hung = true;
+}
+
+Test(readiness, takes_an_app_for_hung_that_answers_no_check_and_sends_nothing_to_its_calls)
+{
+    static struct hl_mailbox mailbox;
+    static struct hl_pool pool;
+    config.app_health_path = HL_STR("/health");
+    config.app_restart_after_ms = 1;
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    readiness.on_hung = on_hung;
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
+    hl_pool_init(&pool,
+        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
+    hl_counter_add(&pool.member.busy_count, 1);
+    int silent = app;
+    app = -1; /* takes connections, but nobody accepts them */
+    for (int i = 0; i < 3; i++) {
+        UNTIL_SERVED(readiness.probe);
+        hl_counter_add(&pool.member.heard, 1);
+        UNTIL_SERVED(!readiness.probe);
+    }
+    cr_assert_not(is_hung, "it works");
+    UNTIL_SERVED(is_hung);
+    cr_assert(hl_readiness_is_ready(&readiness), "which says nothing of whether calls go in");
+    close(silent);
+    hl_pool_close(&pool);
+    hl_pool_fini(&pool);
+}
+
+Test(readiness, takes_no_app_for_hung_that_starts)
+{
+    config.app_health_path = HL_STR("/health");
+    config.app_restart_after_ms = 1;
+    answer = "HTTP/1.1 503 Not yet\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    readiness.on_hung = on_hung;
+    UNTIL_SERVED(answered >= 4);
+    cr_assert_not(is_hung);
+}
+
 Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_a_busy_app)
 {
     static struct hl_mailbox mailbox;

@@ -65,7 +65,10 @@ TestSuite(supervisor, .fini = finish, .timeout = 180);
 
 static uint64_t starts(void)
 {
-    return hl_counter_get(&supervisor.gauges.starts);
+    uint64_t n = 0;
+    for (int why = 0; why < HL_APP_START_COUNT; why++)
+        n += hl_counter_get(&supervisor.gauges.starts[why]);
+    return n;
 }
 
 Test(supervisor, starts_the_app_again_when_it_ends)
@@ -182,4 +185,38 @@ Test(supervisor, leaves_children_of_others_alone_at_the_end)
     UNTIL(is_stopped);
     cr_assert_eq(kill(other, 0), 0);
     kill(other, SIGKILL);
+}
+
+Test(supervisor, kills_an_app_that_is_not_ready_within_its_limit)
+{
+    config.app_start_limit_ms = 50;
+    start("trap '' TERM; while :; do sleep 1; done");
+    UNTIL(hl_counter_get(&supervisor.gauges.starts[HL_APP_START_START_TIMEOUT]) >= 2);
+    cr_assert_eq(hl_counter_get(&supervisor.gauges.starts[HL_APP_START_FIRST]), 1);
+    cr_assert_eq(hl_counter_get(&supervisor.gauges.starts[HL_APP_START_EXIT]), 0);
+    cr_assert_geq(supervisor.backoff.failures, 2);
+}
+
+Test(supervisor, starts_an_app_that_hangs_again_and_kills_one_that_does_not_end)
+{
+    config.app_restart_after_ms = 1000;
+    config.app_stop_timeout_ms = 50;
+    start("trap '' TERM; echo ready; while :; do sleep 1; done");
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    readiness.on_hung(&readiness);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_RENEWING);
+    UNTIL(hl_counter_get(&supervisor.gauges.starts[HL_APP_START_UNHEALTHY]) == 1);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_RUNNING);
+}
+
+Test(supervisor, stops_for_good_while_it_waits_for_one_that_hangs)
+{
+    config.app_restart_after_ms = 1000;
+    start("trap '' TERM; echo ready; while :; do sleep 1; done");
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    readiness.on_hung(&readiness);
+    config.app_stop_timeout_ms = 50;
+    hl_supervisor_stop(&supervisor, on_stopped);
+    UNTIL(is_stopped);
+    cr_assert_eq(starts(), 1);
 }
