@@ -4,7 +4,7 @@
 # how fast it is; with another compiler or other libraries they do: the bounds are for Debian 12. Builds hookline (Release)
 # in build-bench/, where all files stay; installs nothing.
 #
-#   tests/bench/instructions.sh [KIND…]            prints a table; all kinds take under five minutes
+#   tests/bench/instructions.sh [KIND…]            prints a table; all kinds take under a minute
 #   tests/bench/instructions.sh --check [KIND…]    fails where a kind costs more than instructions.txt allows, and names
 #                                                  it; of what costs too much the least of three counts is taken, for
 #                                                  how many share a commit is not the same each time
@@ -13,8 +13,9 @@
 # `async`: with SQLite; `async-256`: of 256 callers, most of which wait for a place; `memory`: asynchronous, with the store in
 # memory; `webhook`: synchronous, with a signed webhook.
 #
-# Variables: HOOKLINE_BIN (another hookline: an older one, say), BUILD (another directory than build-bench), KEEP=1 (leaves
-# callgrind's files in build-bench/instructions/), PORT (the first of three that are used).
+# Callgrind's files stay in build-bench/instructions/KIND. Variables: HOOKLINE_BIN (another hookline: an older one, say),
+# BUILD (another directory than build-bench), JOBS (kinds at once; default: the processors, for callgrind uses one), PORT
+# (the first of those that are used: three a kind).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/bench/common.sh
@@ -29,7 +30,6 @@ pid=
 kinds=(sync token async async-256 memory webhook)
 
 main() {
-    local kind status=0
     [ "${1-}" != --check ] || { checks=true tries=3; shift; }
     case ${1-} in
     -h | --help) usage; exit 0 ;;
@@ -38,40 +38,76 @@ main() {
         echo "not checked: the bounds are for x86-64 with AVX2"
         exit 0
     fi
-    port=${PORT:-$(free_ports)} app=$((port + 1))
     [ $# -eq 0 ] || kinds=("$@")
-    trap stop_all EXIT
+    trap end_all EXIT
+    trap 'exit 130' INT TERM HUP
     prepare
+    measure_all
+    report
+}
+
+# Some at a time, each in a directory and on ports of its own. A kind's row is there when it has been counted to the end.
+measure_all() {
+    local kind running=0
+    port=${PORT:-$((18280 + RANDOM % 3000))}
+    for kind in "${kinds[@]}"; do
+        [ "$running" -lt "${JOBS:-$(nproc)}" ] || { wait -n || true; running=$((running - 1)); }
+        [ -n "${PORT-}" ] || port=$(free_ports "$port")
+        (measure_apart "$kind") >"$work/$kind.out" 2>&1 &
+        running=$((running + 1)) port=$((port + 3))
+    done
+    wait
+}
+
+measure_apart() {
+    trap stop_all EXIT
+    trap 'exit 130' TERM
+    app=$((port + 1))
+    mkdir "$work/$1" && cd "$work/$1"
+    settings_of "$1"
+    measure "$1" >row.new
+    mv row.new row
+}
+
+report() {
+    local kind row status=0
     printf '%-12s %12s %12s\n' '' instructions allowed
     for kind in "${kinds[@]}"; do
-        settings_of "$kind"
-        measure "$kind" || status=1
+        row=$(cat "$work/$kind/row" 2>/dev/null) || { cat "$work/$kind.out" >&2; status=1; continue; }
+        echo "$row"
+        [ "$checks" = false ] || [[ $row != *'too many' ]] || status=1
     done
     return $status
 }
 
-# The first of three ports on which nobody listens.
+# What runs still, with the hookline that it has started.
+end_all() {
+    local left
+    left=$(jobs -p)
+    [ -z "$left" ] || kill $left 2>/dev/null || true
+    wait
+}
+
+# free_ports FROM: the first of three ports on which nobody listens.
 free_ports() {
-    local first=$((18280 + RANDOM % 3000))
+    local first=$1
     while connects $first || connects $((first + 1)) || connects $((first + 2)); do first=$((first + 3)); done
     echo $first
 }
 
-# measure KIND: prints its row; false where it costs too much and that is asked.
+# measure KIND: prints its row.
 measure() {
     local i n each least= allowed
     allowed=$(sed -n "s/^$1 *\([0-9]*\)$/\1/p" "$bounds")
     for ((i = 0; i < tries; i++)); do
         for n in $few $many; do
             count "$n" || fail "$1: not all of $n calls were answered"
-            [ -z "${KEEP-}" ] || cp "callgrind.$n" "callgrind.$1.$n"
         done
         each=$((($(total $many) - $(total $few)) / (many - few)))
         [ -n "$least" ] && [ "$least" -le "$each" ] || least=$each
         [ "$least" -gt "$allowed" ] || break
     done
     printf '%-12s %12d %12d%s\n' "$1" "$least" "$allowed" "$([ "$least" -le "$allowed" ] || echo '  too many')"
-    [ "$checks" = false ] || [ "$least" -le "$allowed" ]
 }
 
 usage() {
@@ -94,7 +130,6 @@ prepare() {
     ninja -C "$build" --quiet "${targets[@]}" | sed '/no work to do/d;/Entering directory/d'
     rm -rf "$work"
     mkdir -p "$work"
-    cd "$work"
 }
 
 # settings_of KIND: hookline's, in `settings`, and what is asked of bench_load, in `load`.
@@ -136,7 +171,7 @@ count() {
 start() {
     ! connects "$port" || fail "port $port is in use"
     env -u HOOKLINE_BIN HOOKLINE_LISTEN="127.0.0.1:$port" HOOKLINE_ADMIN_LISTEN="127.0.0.1:$((port + 2))" \
-        HOOKLINE_APP_URL="http://127.0.0.1:$app" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$work/data" \
+        HOOKLINE_APP_URL="http://127.0.0.1:$app" HOOKLINE_WORKERS=1 HOOKLINE_DATA_DIR="$PWD/data" \
         HOOKLINE_SHUTDOWN_DELAY=0s HOOKLINE_LOG_LEVEL=error "${settings[@]}" "$@" "$binary" >hookline.log 2>&1 &
     pid=$!
     listens "$port" "$pid" 600 && return
