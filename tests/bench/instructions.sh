@@ -11,7 +11,8 @@
 #
 # Kinds, with one worker, 200 bytes in and 300 out on 16 kept connections: `sync`; `token`: with a token of 400 bytes;
 # `async`: with SQLite; `async-256`: of 256 callers, most of which wait for a place; `memory`: asynchronous, with the store in
-# memory; `webhook`: synchronous, with a signed webhook.
+# memory; `webhook`: synchronous, with a signed webhook; `kept`: not a call but an event of 100 bytes of one of 16 kept
+# streams that nobody follows.
 #
 # Callgrind's files stay in build-bench/instructions/KIND. Variables: HOOKLINE_BIN (another hookline: an older one, say),
 # BUILD (another directory than build-bench), JOBS (kinds at once; default: the processors, for callgrind uses one), PORT
@@ -27,7 +28,7 @@ few=300 many=1800
 checks=false
 tries=1
 pid=
-kinds=(sync token async async-256 memory webhook)
+kinds=(sync token async async-256 memory webhook kept)
 
 main() {
     [ "${1-}" != --check ] || { checks=true tries=3; shift; }
@@ -120,7 +121,7 @@ fail() {
 }
 
 prepare() {
-    local kind targets=(bench_load)
+    local kind targets=(bench_load bench_follow)
     [ -n "${HOOKLINE_BIN-}" ] || targets+=(hookline)
     for kind in "${kinds[@]}"; do
         grep -q "^$kind " "$bounds" || fail "no such kind: $kind"
@@ -132,7 +133,7 @@ prepare() {
     mkdir -p "$work"
 }
 
-# settings_of KIND: hookline's, in `settings`, and what is asked of bench_load, in `load`.
+# settings_of KIND: hookline's, in `settings`; in `load` what calls it, up to how often.
 settings_of() {
     settings=(HOOKLINE_AUTH=none)
     load=(-c 16)
@@ -152,7 +153,12 @@ settings_of() {
         settings+=(HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8 HOOKLINE_WEBHOOK_SECRET="$(head -c 24 /dev/urandom | base64 -w0)")
         load+=(-s 2 -q "webhookEndpoint=http://127.0.0.1:$app/")
         ;;
+    kept)
+        load=(bench_follow -e)
+        return
+        ;;
     esac
+    load=(bench_load "${load[@]}" -n)
 }
 
 # count CALLS: leaves callgrind.CALLS. A start that makes the data directory comes first, and is not counted.
@@ -162,7 +168,7 @@ count() {
     start
     stop
     start valgrind --quiet --tool=callgrind --callgrind-out-file="callgrind.$1"
-    "$build/bench_load" -l "$app" -n "$1" "${load[@]}" "$port" || status=1
+    "$build/${load[0]}" -l "$app" "${load[@]:1}" "$1" "$port" || status=1
     stop
     return $status
 }

@@ -2,7 +2,9 @@
  * follower, and how late the fastest one is, alone and among many at other paces. Beside it plain
  * event streams, each with the caller that it answers.
  *
- *   follow -l PORT [-n FOLLOWERS] name:port:pid    100 followers a run */
+ *   follow -l PORT [-n FOLLOWERS] name:port:pid    100 followers a run
+ *   follow -l PORT -e EVENTS port                  that many events of kept streams that nobody follows, for
+ *                                                  a hookline whose instructions are counted */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,6 +30,9 @@
 #define CROWD_S   3.0
 #define OFTEN_US  2000 /* between two events of a stream */
 #define SELDOM_US 20000
+
+#define COUNTED_STREAMS 16
+#define COUNTED_S       0.02 /* after an event on each: under valgrind, too, each is read by itself */
 
 struct many {
     struct crowd_stream **streams;
@@ -251,19 +256,42 @@ static void measure_crowd(struct bench *b)
     free(plain.streams);
 }
 
+/* ---- counted events ---- */
+
+static int count_events(struct bench *b, int events)
+{
+    struct crowd *c = b->crowd;
+    struct many runs = open_many(b, COUNTED_STREAMS, true); /* with an event each */
+    for (int i = COUNTED_STREAMS; i < events; i++) {
+        if (i % COUNTED_STREAMS == 0)
+            crowd_run_for(c, COUNTED_S, 0, NULL, NULL);
+        crowd_write(c, runs.streams[i % COUNTED_STREAMS], SMALL_EVENT);
+    }
+    crowd_run_for(c, COUNTED_S, 0, NULL, NULL);
+    end_all(&runs);
+    free(runs.streams);
+    return c->skipped > 0;
+}
+
 int main(int argc, char **argv)
 {
-    int port = 0, followers = 1000;
-    for (int option; (option = getopt(argc, argv, "l:n:")) > 0;) {
+    int port = 0, followers = 1000, events = 0;
+    for (int option; (option = getopt(argc, argv, "l:n:e:")) > 0;) {
         if (option == 'l')
             port = atoi(optarg);
         else if (option == 'n')
             followers = atoi(optarg);
+        else if (option == 'e')
+            events = atoi(optarg);
         else
             return 2;
     }
     if (optind + 1 != argc || followers < 3)
         return 2;
+    if (events > 0) {
+        struct bench counted = {.crowd = crowd_new(port, atoi(argv[optind]))};
+        return count_events(&counted, events);
+    }
     struct contender hookline = contender_parse(argv[optind]);
     struct bench b = {
         crowd_new(port, hookline.port), hookline, followers, (followers + OF_RUN - 1) / OF_RUN};
