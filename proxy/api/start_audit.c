@@ -1,11 +1,12 @@
 /* start_audit.c - settings that a start has changed, by what the start before has kept of its own, and the begin of the end.
  * Thread: control.
- * Promise: of a secret it is kept and told that it is another, and no more; of replicas that share a store the first one
+ * Promise: of a secret, and of what may have one in it, it is kept and told that it is another, and no more; of replicas that share a store the first one
  * that starts with other settings tells it.
  * Not here: what is a setting (config/option.c). */
 #include "api/start_audit.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,20 +75,28 @@ static bool is_replicas(const struct hl_option *option)
            strcmp(option->name, "HOOKLINE_REPLICA_URL") == 0;
 }
 
+/* A command may have a secret among its words. */
+static bool is_hidden(const struct hl_option *option)
+{
+    return option->is_secret || strcmp(option->name, "HOOKLINE_APP_COMMAND") == 0;
+}
+
+static json_t *mark_json(const struct hl_rest_parts *parts, struct hl_str secret)
+{
+    char mark[HL_SECRET_MARK + 1], text[sizeof(SECRET_MARK) + sizeof(mark)];
+    hl_issuer_mark_secret(hl_auth_issuer(parts->auth), secret, mark);
+    snprintf(text, sizeof(text), SECRET_MARK "%s", mark);
+    return json_string(text);
+}
+
 static json_t *value_json(const struct hl_rest_parts *parts, const struct hl_option *option)
 {
+    if (is_hidden(option))
+        return mark_json(parts,
+            *(const struct hl_str *)(const void *)((const char *)parts->config + option->offset));
     struct hl_buf value;
     hl_buf_init(&value, 0);
-    enum hl_err err = HL_OK;
-    if (option->is_secret) {
-        char mark[HL_SECRET_MARK + 1];
-        const struct hl_str *secret =
-            (const struct hl_str *)(const void *)((const char *)parts->config + option->offset);
-        hl_issuer_mark_secret(hl_auth_issuer(parts->auth), *secret, mark);
-        err = hl_buf_printf(&value, SECRET_MARK "%s", mark);
-    } else {
-        err = hl_option_show(option, parts->config, &value);
-    }
+    enum hl_err err = hl_option_show(option, parts->config, &value);
     json_t *json = err ? NULL : hl_json_text(hl_buf_str(&value));
     hl_buf_fini(&value);
     return json;
@@ -111,10 +120,19 @@ static json_t *settings_json(const struct hl_rest_parts *parts)
 
 /* ---- what is another than before ---- */
 
-static bool is_secret(const char *name)
+static bool is_hidden_name(const char *name)
 {
     const struct hl_option *option = hl_option_find(hl_str_from(name));
-    return option && option->is_secret;
+    return option && is_hidden(option);
+}
+
+/* An older hookline has kept the command as it was. False: out of memory. */
+static bool hide_former(const struct hl_rest_parts *parts, json_t *before)
+{
+    json_t *was = json_object_get(before, "HOOKLINE_APP_COMMAND");
+    struct hl_str text = {json_string_value(was), json_string_length(was)};
+    return !was || hl_str_starts_with(text, HL_STR(SECRET_MARK)) ||
+           json_object_set_new(before, "HOOKLINE_APP_COMMAND", mark_json(parts, text)) == 0;
 }
 
 static json_t *shown(const json_t *value)
@@ -127,8 +145,8 @@ static bool compare(json_t *changed, const char *name, const json_t *from, const
 {
     if (json_equal((json_t *)from, (json_t *)to))
         return true;
-    json_t *what = is_secret(name) ? json_string("changed")
-                                   : HL_JSON_OBJECT({"from", shown(from)}, {"to", shown(to)});
+    json_t *what = is_hidden_name(name) ? json_string("changed")
+                                        : HL_JSON_OBJECT({"from", shown(from)}, {"to", shown(to)});
     return json_object_set_new(changed, name, what) == 0;
 }
 
@@ -208,7 +226,8 @@ static void keep(struct hl_rest_call *call)
     }
     bool is_first = g->m.rc == HL_ERR_NOT_FOUND;
     json_t *before = is_first ? NULL : hl_json_load(hl_buf_str(&g->value), 0, NULL);
-    json_t *changed = is_first ? NULL : differences(before, start->settings);
+    bool is_comparable = !is_first && hide_former(hl_rest_get_parts(call), before);
+    json_t *changed = is_comparable ? differences(before, start->settings) : NULL;
     struct hl_keep_settings *k = calloc(1, sizeof(*k));
     json_decref(before);
     if (!is_first && changed && json_object_size(changed) == 0) {

@@ -1,5 +1,8 @@
 // Each change by an admin leaves a row and a line that say who, from where, what and on what; a viewer changes nothing.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { operations } from './lib/openapi.mjs';
 import { assertRefused, control, pages, rest } from './lib/rest.mjs';
@@ -287,13 +290,20 @@ test('hookline audit is a table, and JSON lines with --json', async (t) => {
     assert.match(wrong.stderr, /action/);
 });
 
+/** A setting that is no secret, with one among its words. */
+const COMMAND = (which) => JSON.stringify(['/bin/sh', '-c', 'exec sleep 1000', `${which}-secret`]);
+
 test('a start with other settings and the begin of the end are told, to all projects, and no secret', async (t) => {
-    const first = await stage(t, { env: { ...ENV, HOOKLINE_WEBHOOK_SECRET: 'first-secret', HOOKLINE_RUN_ATTEMPTS: '2' } });
-    const { dataDir } = first.sidecar;
-    assert.deepEqual((await newest(first.sidecar)).filter((row) => row.action !== 'drain_begun'), [], 'a first start has nothing to compare with');
-    await first.sidecar.stop();
-    const env = { ...ENV, HOOKLINE_APP_URL: first.app.url, HOOKLINE_WEBHOOK_SECRET: 'other-secret', HOOKLINE_RETENTION: '2d' };
-    const second = await startSidecar(t, { env, dataDir });
+    const base = { ...ENV, HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    const first = await startSidecar(t, {
+        env: { ...base, HOOKLINE_WEBHOOK_SECRET: 'first-secret', HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_APP_COMMAND: COMMAND('first') },
+        wait: 'healthz',
+    });
+    const { dataDir } = first;
+    assert.deepEqual((await newest(first)).filter((row) => row.action !== 'drain_begun'), [], 'a first start has nothing to compare with');
+    await first.stop();
+    const env = { ...base, HOOKLINE_WEBHOOK_SECRET: 'other-secret', HOOKLINE_RETENTION: '2d', HOOKLINE_APP_COMMAND: COMMAND('other') };
+    const second = await startSidecar(t, { env, dataDir, wait: 'healthz' });
     const rows = await until('it is told', async () => {
         const found = await newest(second);
         return found.some((row) => row.action === 'settings_changed') && found;
@@ -302,11 +312,25 @@ test('a start with other settings and the begin of the end are told, to all proj
     const { HOOKLINE_LISTEN: _1, HOOKLINE_ADMIN_LISTEN: _2, ...settings } = changed.detail.settings;
     assert.deepEqual(settings, {
         HOOKLINE_WEBHOOK_SECRET: 'changed',
+        HOOKLINE_APP_COMMAND: 'changed',
         HOOKLINE_RUN_ATTEMPTS: { from: '2', to: null },
         HOOKLINE_RETENTION: { from: null, to: '2d' },
     });
     assert.deepEqual([changed.via, changed.project_id, drain.via, drain.detail], ['start', null, 'signal', { signal: 'SIGTERM' }]);
     assert.doesNotMatch(JSON.stringify(rows), /first-secret|other-secret/);
     await linesOf(second, [changed]);
-    assert.ok(first.sidecar.log.some((line) => line.msg === 'audit' && line.audit_id === drain.audit_id));
+    assert.ok(first.log.some((line) => line.msg === 'audit' && line.audit_id === drain.audit_id));
+
+    await second.stop();
+    // As a hookline that told commands has kept it.
+    const plain = COMMAND('other').replaceAll("'", "''");
+    const change = `UPDATE meta SET v = CAST(json_set(CAST(v AS TEXT), '$.HOOKLINE_APP_COMMAND', '${plain}') AS BLOB) WHERE k = 'settings'`;
+    await promisify(execFile)('sqlite3', [join(dataDir, 'hookline.db'), change]);
+    const third = await startSidecar(t, { env: { ...env, HOOKLINE_RETENTION: '3d' }, dataDir, wait: 'healthz' });
+    const later = await until('it is told', async () => {
+        const [row] = (await newest(third)).filter(({ action }) => action === 'settings_changed');
+        return row.audit_id !== changed.audit_id && row;
+    });
+    const { HOOKLINE_LISTEN: _3, HOOKLINE_ADMIN_LISTEN: _4, ...others } = later.detail.settings;
+    assert.deepEqual(others, { HOOKLINE_RETENTION: { from: '2d', to: '3d' } });
 });
