@@ -1,7 +1,8 @@
-/* flood.c - somebody who sends calls with bad tokens, each another one, at a rate of his choice: all
- * of them well-formed, of a known key and in time, so that only the signature tells.
+/* flood.c - somebody who sends calls at a rate of his choice, on 64 connections: with bad tokens, each another one, all of them
+ * well-formed, of a known key and in time, so that only the signature tells; or without, with a query.
  *
- *   flood PORT CALLS_PER_SECOND SECONDS TOKEN      TOKEN is "header.claims"; 64 connections
+ *   flood PORT CALLS_PER_SECOND SECONDS TOKEN      TOKEN is "header.claims"
+ *   flood PORT CALLS_PER_SECOND SECONDS ?QUERY
  *
  * Prints how many were answered with which status. */
 #include <arpa/inet.h>
@@ -40,19 +41,31 @@ static int open_caller(int port)
     return fd;
 }
 
-static void send_call(struct caller *caller, const char *token)
+static int write_plain(char *text, size_t size, const char *query)
+{
+    return snprintf(
+        text, size, "POST /v4/p/a/run%s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", query);
+}
+
+static int write_signed(char *text, size_t size, const char *token)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    char signature[SIGNATURE + 1], text[4096];
+    char signature[SIGNATURE + 1];
     for (size_t i = 0; i < SIGNATURE - 1; i++)
         signature[i] = letters[rand() % 64];
     signature[SIGNATURE - 1] = 'A'; /* no bits left over */
     signature[SIGNATURE] = '\0';
-    int n = snprintf(text, sizeof text,
+    return snprintf(text, size,
         "POST /v4/p/a/run HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s.%s\r\n"
         "Content-Length: 0\r\n\r\n",
         token, signature);
+}
+
+static void send_call(struct caller *caller, const char *what)
+{
+    char text[4096];
+    int n = (*what == '?' ? write_plain : write_signed)(text, sizeof text, what);
     caller->got = 0;
     if (write(caller->fd, text, (size_t)n) != n) {
         perror("flood: write");
@@ -105,7 +118,7 @@ int main(int argc, char **argv)
             if ((polls[i].revents & POLLIN) && take_answer(&callers[i]))
                 polls[i].events = 0;
     }
-    printf("bad tokens: %lu answered with 401, %lu with 503, in %.1f s\n", statuses[401],
-        statuses[503], seconds);
+    printf("beside them: %lu answered with 202, %lu with 401, %lu with 503, in %.1f s\n",
+        statuses[202], statuses[401], statuses[503], seconds);
     return 0;
 }

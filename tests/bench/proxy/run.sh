@@ -9,10 +9,14 @@
 #   tests/bench/proxy/run.sh syscalls             system calls of a warm call (strace)
 #   tests/bench/proxy/run.sh flood [RATE]         calls with a good token while bad ones come, RATE a second (2000)
 #   tests/bench/proxy/run.sh sse [STREAMS]        memory of an idle event stream (2000)
+#   tests/bench/proxy/run.sh idle [CONNECTIONS]   memory of an idle kept connection (2000)
+#   tests/bench/proxy/run.sh accepts [RATE]       calls while asynchronous ones are accepted, RATE a second (1000)
+#   tests/bench/proxy/run.sh queue [RUNS]         CPU of an asynchronous run, alone and among RUNS that wait (10000)
 #   tests/bench/proxy/run.sh follow [FOLLOWERS]   kept event streams: memory, CPU and latency of followers (1000)
 #   tests/bench/proxy/run.sh start                time from fork to listening, memory when idle
 #   tests/bench/proxy/run.sh bodies [ROUNDS]      large bodies: GiB/s, CPU time, growth of memory (5)
-#   tests/bench/proxy/run.sh all                  all of these but profile, in under four minutes
+#   tests/bench/proxy/run.sh tls [ROUNDS]         TLS: handshakes, calls, bodies, memory; an app that speaks it (7)
+#   tests/bench/proxy/run.sh all                  all of these but profile, in about six minutes
 #
 # Variables: LOAD_CORE (0: app and callers) and PROXY_CORE (1: the one that is measured).
 set -euo pipefail
@@ -26,6 +30,9 @@ declare -A port=([hookline]=18080 [haproxy]=18081 [nginx]=18082     # in front o
     [hookline-jwt]=18088                                            # the same, callers with tokens
     [hookline-follow]=18089                                         # the same, callers follow runs
     [hookline-unix]=18083 [haproxy-unix]=18084 [nginx-unix]=18085)  # of the latter
+tls_app=18067                                            # 127.0.0.1:18067, with TLS
+port+=([hookline-tls]=18060 [haproxy-tls]=18062 [nginx-tls]=18064  # callers speak TLS
+    [hookline-app]=18061 [haproxy-app]=18063 [nginx-app]=18065)    # the app does
 declare -A pid=()
 token=                                                   # what calls of a contender carry, if it asks for one
 followers=1000                                           # that hookline-follow takes
@@ -34,11 +41,12 @@ main() {
     local what=${1-}
     [ $# -eq 0 ] || shift
     case $what in
-    calls | unix | flood | sse | start | bodies) prepare haproxy nginx ;;
+    calls | unix | flood | sse | idle | start | bodies) prepare haproxy nginx ;;
     instructions | profile) prepare haproxy nginx valgrind ;;
     syscalls) prepare haproxy nginx strace ;;
-    follow) prepare ;;
-    all) prepare haproxy nginx valgrind strace ;;
+    tls) prepare haproxy nginx openssl ;;
+    accepts | queue | follow) prepare ;;
+    all) prepare haproxy nginx valgrind strace openssl ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
@@ -48,7 +56,7 @@ main() {
         "measure_$what" "$@"
         return
     fi
-    for what in calls unix instructions syscalls flood sse follow start bodies; do
+    for what in calls unix instructions syscalls flood sse idle accepts queue follow start bodies tls; do
         "measure_$what"
     done
 }
@@ -104,8 +112,13 @@ command_of() {
         settings+=(HOOKLINE_AUTH=jwt HOOKLINE_JWT_SECRET="$secret" HOOKLINE_JWT_JWKS_FILE="$work/jwks.json")
     [ "$name" = "${name%-follow}" ] || settings+=(HOOKLINE_MAX_FOLLOWERS="$followers"
         HOOKLINE_SSE_HEARTBEAT=0 HOOKLINE_ASYNC_CONCURRENCY=$((followers / 25 + 10)))
+    [ "$name" = "${name%-tls}" ] || settings+=(HOOKLINE_TLS_CERT_FILE="$work/tls.crt" HOOKLINE_TLS_KEY_FILE="$work/tls.key")
+    [ "$name" = "${name%-app}" ] ||
+        settings+=(HOOKLINE_APP_URL="https://127.0.0.1:$tls_app" HOOKLINE_APP_CA_FILE="$work/tls.crt")
     case $name in
     hookline*) command=("$build/hookline") ;;
+    haproxy-tls) command=(haproxy -db -f "$source/haproxy_tls.cfg") ;;
+    nginx-tls) command=(nginx -e stderr -p "$work/" -c "$work/nginx_tls.conf") ;;
     haproxy) command=(haproxy -db -f "$source/haproxy.cfg") ;;
     nginx) command=(nginx -e stderr -p "$work/" -c "$source/nginx.conf") ;;
     esac
@@ -277,6 +290,65 @@ measure_sse() {
     compare sse -n "${1:-2000}"
 }
 
+measure_idle() {
+    heading "Own memory (RssAnon) of idle kept connections, one call made on each"
+    compare sse -k -n "${1:-2000}"
+}
+
+# The one and the other take turns: ratios are medians of the rounds'.
+measure_accepts() {
+    local rate=${1:-1000} round
+    heading "Calls on 16 connections; and while $rate asynchronous ones are accepted in a second, and run; 9 rounds"
+    start hookline
+    for round in {1..9}; do
+        calls_alone
+        taskset -c "$load_core" "$build/bench_flood" "${port[hookline]}" "$rate" 2 '?async=true' >>flood.log &
+        calls_alone
+        wait $!
+    done >accepts.log
+    stop hookline
+    sort -u flood.log
+    printf '%-14s %9s %9s\n' '' 'p50 us' 'p99 us'
+    awk 'NR % 2' accepts.log | columns_median alone
+    awk 'NR % 2 == 0' accepts.log | columns_median beside
+    paste - - <accepts.log | awk '{ print $3 / $1, $4 / $2 }' | columns_median ratio
+}
+
+# Prints p50 and p99 of one round.
+calls_alone() {
+    on_load_core load -c 16 -r 1 "hookline:${port[hookline]}:${pid[hookline]}" | awk 'NR == 2 { print $5, $6 }'
+}
+
+# columns_median NAME: of two columns, one value a line.
+columns_median() {
+    cat >columns
+    printf '%-14s %9s %9s\n' "$1" "$(cut -d' ' -f1 columns | sort -n | sed -n 5p)" "$(cut -d' ' -f2 columns | sort -n | sed -n 5p)"
+}
+
+# cpu_ms PID: of all its threads, user and system.
+cpu_ms() {
+    sed 's/.*) //' "/proc/$1/stat" | awk -v hz="$(getconf CLK_TCK)" '{ print ($12 + $13) * 1000 / hz }'
+}
+
+# While nobody listens as the app, what is accepted waits.
+measure_queue() {
+    local runs=${1:-10000} at=() round
+    heading "CPU of an asynchronous run from 16 callers, accepted to ended: alone, and among $runs that wait"
+    printf '%-14s %12s %12s %8s\n' '' 'alone us' 'waiting us' ratio
+    start hookline
+    for round in 1 2 3; do
+        at=("$(cpu_ms "${pid[hookline]}")")
+        on_load_core load -c 16 -n "$runs" -q async=true "${port[hookline]}"
+        at+=("$(cpu_ms "${pid[hookline]}")")
+        taskset -c "$load_core" "$build/bench_load" -l $((app + 3)) -c 16 -n "$runs" -s 0 -q async=true "${port[hookline]}"
+        on_load_core load -c 16 -n "$runs" -s 2 -q async=true "${port[hookline]}"
+        at+=("$(cpu_ms "${pid[hookline]}")")
+        echo "${at[@]} $runs" | awk '{ a = ($2 - $1) / $4; w = ($3 - $2) / $4 / 2
+            printf "%-14s %12.1f %12.1f %8.2f\n", "hookline", a * 1000, w * 1000, w / a }'
+    done
+    stop hookline
+}
+
 measure_follow() {
     followers=${1:-1000}
     heading "$followers followers of kept event streams, 100 a run; beside them plain ones"
@@ -303,6 +375,36 @@ measure_start() {
 measure_bodies() {
     heading "Bodies of 256 MiB on 4 connections; ${1:-5} rounds each way"
     compare bodies -r "${1:-5}"
+}
+
+# The others serve callers with TLS and an app with it in one process, on two ports.
+measure_tls() {
+    local name all=()
+    heading "TLS 1.2 (ECDHE-ECDSA-AES128-GCM-SHA256, X25519, P-256); ${1:-7} rounds"
+    [ -x "$build/bench_tls" ] || fail "missing: libssl-dev. On Debian: apt-get install libssl-dev"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=app.test \
+        -addext subjectAltName=DNS:app.test,IP:127.0.0.1 -keyout tls.key -out tls.crt 2>/dev/null
+    cat tls.crt tls.key >tls.both
+    cp "$source/nginx_tls.conf" . # nginx looks for certificates beside its settings
+    for name in hookline-tls haproxy-tls nginx-tls; do
+        start $name
+        all+=("$name:${port[$name]}:${pid[$name]}")
+    done
+    on_load_core tls -r "${1:-7}" listener "${all[@]}"
+    for name in hookline-tls haproxy-tls nginx-tls; do
+        stop $name
+    done
+    heading "An app that speaks TLS (-app): own memory (RssAnon) and CPU of a stream whose connection to the app is new"
+    for name in hookline hookline-app haproxy haproxy-tls nginx nginx-tls; do
+        start $name
+    done
+    on_load_core tls -s $tls_app -C tls.crt -K tls.key app "hookline:${port[hookline]}:${pid[hookline]}" \
+        "hookline-app:${port[hookline-app]}:${pid[hookline-app]}" "haproxy:${port[haproxy]}:${pid[haproxy]}" \
+        "haproxy-app:${port[haproxy-app]}:${pid[haproxy-tls]}" "nginx:${port[nginx]}:${pid[nginx]}" \
+        "nginx-app:${port[nginx-app]}:${pid[nginx-tls]}"
+    for name in hookline hookline-app haproxy haproxy-tls nginx nginx-tls; do
+        stop $name
+    done
 }
 
 main "$@"
