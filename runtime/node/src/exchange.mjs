@@ -73,7 +73,7 @@ export class Exchange {
         }
         const attempt = /^[1-9][0-9]{0,8}$/.test(headers['x-run-attempt'] ?? '') ? Number(headers['x-run-attempt']) : 1;
         const deadline = /^[1-9][0-9]{0,9}$/.test(headers['x-run-deadline'] ?? '') ? Number(headers['x-run-deadline']) : 0;
-        const message = ['call', this.number, this.slot, this.#callee, this.runId, attempt, deadline];
+        const message = [this.number, this.slot, this.#callee, this.runId, attempt, deadline];
         message.push(wantsEvents(headers.accept), rawHeaders.join('\n'), body);
         return { message, transfer };
     }

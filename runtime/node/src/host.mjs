@@ -29,14 +29,14 @@ export class Host {
         this.#gone = gone;
     }
 
-    /** What a message of the server's thread brings: a call, or news of one. */
-    take([kind, number, ...rest]) {
-        if (kind === 'call') this.#serve(number, ...rest);
-        else this.#calls.get(number)?.[kind](...rest);
-    }
-
-    get count() {
-        return this.#calls.size;
+    /** What a message of the server's thread brings: calls, or news of one. */
+    take([kind, ...rest]) {
+        if (kind === 'calls') {
+            for (const call of rest) this.#serve(...call);
+        } else {
+            const [number, ...news] = rest;
+            this.#calls.get(number)?.[kind](...news);
+        }
     }
 
     #serve(number, slot, callee, runId, attempt, deadline, wantsEvents, fields, body) {

@@ -38,6 +38,15 @@ const waiting = new Set(); // in their order
 const slots = Array.from({ length: settings.concurrency }, (_, i) => settings.concurrency - 1 - i);
 let lastNumber = 0;
 
+/** Calls that came in one turn of the loop go over together: each passage between the threads has its price. */
+const calls = [];
+let transfers = [];
+
+function handOver() {
+    parentPort.postMessage(['calls', ...calls.splice(0)], transfers);
+    transfers = [];
+}
+
 function dispatch() {
     for (const exchange of waiting) {
         if (slots.length === 0) return;
@@ -46,7 +55,8 @@ function dispatch() {
         exchange.takenAt = performance.now();
         Atomics.store(shared.gone, exchange.slot, 0);
         const { message, transfer } = exchange.handOver();
-        parentPort.postMessage(message, transfer);
+        if (calls.push(message) === 1) setImmediate(handOver);
+        transfers.push(...transfer);
     }
 }
 
@@ -89,6 +99,7 @@ function onGone(exchange) {
         endIfOver();
     } else if (exchange.slot !== undefined && exchanges.has(exchange.number)) {
         Atomics.store(shared.gone, exchange.slot, 1);
+        if (calls.length > 0) handOver(); // of which it may be one
         parentPort.postMessage(['gone', exchange.number]);
     }
 }
