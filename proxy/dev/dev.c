@@ -43,7 +43,7 @@ struct call {
     const char *what;
     const char *accept; /* NULL: whatever comes */
     const struct hl_dev_offer *offer;
-    const char *query;
+    const char *query; /* what is added to the path's own, without its mark; may be empty */
 };
 
 /* In single quotes, as a shell reads it. */
@@ -57,9 +57,10 @@ static void say_call(
     const struct hl_dev_plan *plan, const struct hl_dev_settings *s, const struct call *call)
 {
     FILE *out = plan->out;
+    const char *mark = !call->query[0] ? "" : strchr(call->offer->path, '?') ? "&" : "?";
     fprintf(out,
-        "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s'",
-        call->what, s->port, call->offer->path, call->query);
+        "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s%s'",
+        call->what, s->port, call->offer->path, mark, call->query);
     if (call->accept)
         fprintf(out, " -H 'Accept: %s'", call->accept);
     if (call->offer->body[0]) {
@@ -145,7 +146,7 @@ static void say_calls(const struct hl_dev_plan *plan, const struct hl_dev_settin
     }
     char query[160];
     snprintf(query, sizeof(query),
-        "?async=true&webhookEndpoint=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2F_hookline%%2Fdev%%2Fhooks",
+        "async=true&webhookEndpoint=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2F_hookline%%2Fdev%%2Fhooks",
         s->hooks_port);
     const struct call calls[] = {{"A call", NULL, &offers.plain, ""},
         {"In the background, its answer to the webhook receiver", NULL, &offers.plain, query},

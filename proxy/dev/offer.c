@@ -14,6 +14,8 @@
 #define PATIENCE_MS 2000L
 #define ANSWER_MAX  (4 * 1024 * 1024)
 #define DEPTH_MAX   6 /* of an example; what is deeper is {} */
+#define ITEMS_MAX   8
+#define TEXT_MAX    256
 
 /* ---- asking ---- */
 
@@ -110,14 +112,64 @@ static const char *type_of(const json_t *schema)
     return name ? name : member(schema, "properties") ? "object" : "";
 }
 
+struct bound {
+    const json_t *at; /* NULL: none */
+    bool is_open;     /* which itself is not allowed */
+};
+
+/* In both spellings: a number of its own, and true beside the other one (OpenAPI 3.0). */
+static struct bound bound_of(const json_t *schema, const char *closed, const char *open)
+{
+    const json_t *own = member(schema, open), *other = member(schema, closed);
+    if (json_is_number(own))
+        return (struct bound){own, true};
+    return (struct bound){json_is_number(other) ? other : NULL, json_is_true(own)};
+}
+
 static json_t *example_of_number(const json_t *schema)
 {
-    const json_t *least = member(schema, "minimum"), *most = member(schema, "maximum");
-    if (json_is_number(least) && json_number_value(least) > 1)
-        return json_deep_copy(least);
-    if (json_is_number(most) && json_number_value(most) < 1)
-        return json_deep_copy(most);
-    return json_integer(1);
+    struct bound least = bound_of(schema, "minimum", "exclusiveMinimum"),
+                 most = bound_of(schema, "maximum", "exclusiveMaximum");
+    double low = least.at ? json_number_value(least.at) : 0,
+           high = most.at ? json_number_value(most.at) : 0;
+    bool is_one = (!least.at || low < 1 || (!least.is_open && low <= 1)) &&
+                  (!most.at || high > 1 || (!most.is_open && high >= 1));
+    if (is_one)
+        return json_integer(1);
+    if (least.at && !least.is_open)
+        return json_deep_copy(least.at);
+    if (most.at && !most.is_open)
+        return json_deep_copy(most.at);
+    double between = !most.at ? low + 1 : !least.at ? high - 1 : (low + high) / 2;
+    bool is_whole = between > -1e15 && between < 1e15 && between == (double)(json_int_t)between;
+    return is_whole ? json_integer((json_int_t)between) : json_real(between);
+}
+
+/* As many as it must have, and no more than anybody wants to read. */
+static json_t *example_of_array(const json_t *root, const json_t *schema, unsigned depth)
+{
+    json_t *example = json_array();
+    json_int_t least = json_integer_value(member(schema, "minItems"));
+    for (json_int_t i = 0; i < least && i < ITEMS_MAX; i++)
+        json_array_append_new(example, example_of(root, member(schema, "items"), depth + 1));
+    return example;
+}
+
+/* "hello", as long as it must be. */
+static json_t *example_of_plain_text(const json_t *schema)
+{
+    char text[TEXT_MAX];
+    const json_t *most = member(schema, "maxLength");
+    json_int_t least = json_integer_value(member(schema, "minLength")), n = 5;
+    if (least > n)
+        n = least;
+    if (json_is_integer(most) && json_integer_value(most) < n)
+        n = json_integer_value(most);
+    if (n < 0 || n > (json_int_t)sizeof(text))
+        n = 5;
+    for (json_int_t i = 0; i < n; i++)
+        text[i] = "hello"[i % 5];
+    return json_stringn(text, (size_t)n);
 }
 
 static json_t *example_of_text(const json_t *schema)
@@ -130,7 +182,8 @@ static json_t *example_of_text(const json_t *schema)
     for (size_t i = 0; format && i < HL_ARRAY_LEN(formats); i++)
         if (strcmp(format, formats[i].format) == 0)
             return json_string(formats[i].text);
-    return json_string(member(schema, "contentEncoding") ? "aGVsbG8=" : "hello");
+    return member(schema, "contentEncoding") ? json_string("aGVsbG8=")
+                                             : example_of_plain_text(schema);
 }
 
 static json_t *example_of(const json_t *root, const json_t *schema, unsigned depth)
@@ -156,7 +209,7 @@ static json_t *example_of(const json_t *root, const json_t *schema, unsigned dep
     if (strcmp(type, "boolean") == 0)
         return json_true();
     if (strcmp(type, "array") == 0)
-        return json_array();
+        return example_of_array(root, schema, depth);
     if (strcmp(type, "null") == 0)
         return json_null();
     return *type || depth >= DEPTH_MAX || depth == 0 ? example_of_object(root, schema, depth)
@@ -168,8 +221,8 @@ static bool put(struct hl_dev_offer *offer, const char *method, const char *path
     char *text = body ? json_dumps(body, 0) : NULL;
     bool fits =
         strlen(path) < sizeof(offer->path) && (!text || strlen(text) < sizeof(offer->body)) &&
-        path[strspn(path, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_.-")] ==
-            '\0';
+        path[strspn(path,
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_.-~%?=&")] == '\0';
     if (fits) {
         offer->method = method;
         snprintf(offer->path, sizeof(offer->path), "%s", path);
@@ -213,6 +266,100 @@ static const json_t *body_schema(const json_t *root, const json_t *operation)
     return member(member(member(body, "content"), "application/json"), "schema");
 }
 
+/* ---- a path, and what it needs in it and behind it ---- */
+
+/* The operation's parameter number `*i`, or the path's that it does not repeat; NULL: there are no more. */
+static const json_t *next_parameter(
+    const json_t *root, const json_t *item, const json_t *operation, size_t *i)
+{
+    const json_t *own = member(operation, "parameters"), *all = member(item, "parameters");
+    size_t n = json_array_size(own);
+    if (*i < n)
+        return follow(root, json_array_get(own, (*i)++));
+    return *i < n + json_array_size(all) ? follow(root, json_array_get(all, (*i)++ - n)) : NULL;
+}
+
+static bool is_parameter(const json_t *parameter, const char *place)
+{
+    const char *in = json_string_value(member(parameter, "in"));
+    return in && strcmp(in, place) == 0 && json_is_string(member(parameter, "name"));
+}
+
+static bool append_escaped(struct hl_buf *out, const char *text)
+{
+    char *escaped = curl_easy_escape(NULL, text, 0);
+    bool is = escaped && hl_buf_append(out, escaped, strlen(escaped)) == HL_OK;
+    curl_free(escaped);
+    return is;
+}
+
+static bool append_example(struct hl_buf *out, const json_t *root, const json_t *parameter)
+{
+    const json_t *given = member(parameter, "example");
+    json_t *example =
+        given ? json_deep_copy(given) : example_of(root, member(parameter, "schema"), 1);
+    char *text = json_is_string(example) ? NULL : json_dumps(example, JSON_ENCODE_ANY);
+    const char *shown = text ? text : json_string_value(example);
+    bool is = shown && append_escaped(out, shown);
+    free(text);
+    json_decref(example);
+    return is;
+}
+
+/* "/items/{id}" with a value in place of each name. False: a name that is not described. */
+static bool fill_path(struct hl_buf *out, const json_t *root, const json_t *item,
+    const json_t *operation, const char *path)
+{
+    const char *open;
+    for (; (open = strchr(path, '{')) != NULL; path = strchr(open, '}') + 1) {
+        const json_t *parameter;
+        bool is_filled = false;
+        size_t n = strcspn(open + 1, "}");
+        if (open[n + 1] != '}' || hl_buf_append(out, path, (size_t)(open - path)) != HL_OK)
+            return false;
+        for (size_t i = 0;
+             !is_filled && (parameter = next_parameter(root, item, operation, &i)) != NULL;) {
+            const char *name = json_string_value(member(parameter, "name"));
+            is_filled = is_parameter(parameter, "path") && strlen(name) == n &&
+                        memcmp(name, open + 1, n) == 0 && append_example(out, root, parameter);
+        }
+        if (!is_filled)
+            return false;
+    }
+    return hl_buf_append(out, path, strlen(path)) == HL_OK;
+}
+
+static bool add_query(
+    struct hl_buf *out, const json_t *root, const json_t *item, const json_t *operation)
+{
+    const json_t *parameter;
+    const char *mark = "?";
+    for (size_t i = 0; (parameter = next_parameter(root, item, operation, &i)) != NULL;) {
+        if (!is_parameter(parameter, "query") || !json_is_true(member(parameter, "required")))
+            continue;
+        if (hl_buf_append(out, mark, 1) != HL_OK ||
+            !append_escaped(out, json_string_value(member(parameter, "name"))) ||
+            hl_buf_append(out, "=", 1) != HL_OK || !append_example(out, root, parameter))
+            return false;
+        mark = "&";
+    }
+    return true;
+}
+
+/* One operation of a description as a call. */
+static bool put_operation(struct hl_dev_offer *offer, const json_t *root, const char *method,
+    const char *path, const json_t *item, const json_t *operation)
+{
+    struct hl_buf target;
+    hl_buf_init(&target, sizeof(offer->path));
+    const json_t *schema = body_schema(root, operation);
+    bool is = fill_path(&target, root, item, operation, path + 1) &&
+              add_query(&target, root, item, operation) && hl_buf_append(&target, "", 1) == HL_OK &&
+              put(offer, method, target.p, schema ? example_of(root, schema, 0) : NULL);
+    hl_buf_fini(&target);
+    return is;
+}
+
 /* In the order of the description: a POST with a JSON body, any POST, a GET. */
 bool hl_dev_offer_of_openapi(const json_t *description, struct hl_dev_offer *offer)
 {
@@ -222,11 +369,9 @@ bool hl_dev_offer_of_openapi(const json_t *description, struct hl_dev_offer *off
         json_object_foreach((json_t *)(uintptr_t)member(description, "paths"), path, item)
         {
             const json_t *operation = member(item, pass < 2 ? "post" : "get");
-            const json_t *schema = body_schema(description, operation);
-            if (!operation || path[0] != '/' || (pass == 0 && !schema))
+            if (!operation || path[0] != '/' || (pass == 0 && !body_schema(description, operation)))
                 continue;
-            json_t *body = schema ? example_of(description, schema, 0) : NULL;
-            if (put(offer, pass < 2 ? "POST" : "GET", path + 1, body))
+            if (put_operation(offer, description, pass < 2 ? "POST" : "GET", path, item, operation))
                 return true;
         }
     }

@@ -204,6 +204,60 @@ require('http').createServer((q, a) => {
     assert.equal(await dev.paste('A call'), 'POST /items {"name": "it\'s"}');
 });
 
+const FASTAPI = `
+from typing import List
+from fastapi import FastAPI
+from pydantic import BaseModel, Field
+
+app = FastAPI()
+
+class Item(BaseModel):
+    name: str = Field(min_length=8)
+    price: float = Field(gt=1)
+
+class Order(BaseModel):
+    prompt: str
+    items: List[Item] = Field(min_items=1)
+
+@app.get("/")
+def root():
+    return "root"
+
+@app.post("/orders/{shop}")
+def order(shop: int, order: Order, top: int, more: str = ""):
+    return {"shop": shop, "top": top, "items": len(order.items)}
+`;
+
+const FLASK = `
+from flask import Flask
+
+app = Flask(__name__)
+
+@app.get("/")
+def root():
+    return "from Flask"
+`;
+
+test('an app of FastAPI is called as it describes itself, with all that the call needs', async (t) => {
+    const command = 'exec /usr/bin/python3 -m uvicorn --port $PORT main:app';
+    const dev = await startDev(t, ['--', 'sh', '-c', command], { files: { 'main.py': FASTAPI } });
+    assert.deepEqual(JSON.parse(await dev.paste('A call')), { shop: 1, top: 1, items: 1 });
+    const { run_id } = JSON.parse(await dev.paste('In the background'));
+    await dev.said(new RegExp(`run.success of run ${run_id}: signature verified, answered with 200`));
+});
+
+test('of an app of Flask, or of Express, which describe nothing, it says what was tried', async (t) => {
+    const flask = await startDev(t, ['--', 'sh', '-c', 'exec /usr/bin/python3 -m flask --app main run --port $PORT'], { files: { 'main.py': FLASK } });
+    assert.match(flask.output, /could not be found out: GET \/openapi\.json answered 404, GET \/ answered 200\. Put your own path/);
+    assert.equal(await flask.paste('A call'), 'from Flask');
+    assert.equal(await flask.end(), 0);
+    const express = new URL('apps/express.mjs', import.meta.url).pathname;
+    const dev = await startDev(t, ['--', process.execPath, express], { files: {} });
+    assert.match(dev.output, /GET \/openapi\.json answered 404, GET \/ answered 404\. Put your own path/);
+    const call = `${dev.command('A call').replace("/app/'", "/app/run'")} -H 'Content-Type: application/json' -d '{"prompt": "abc"}'`;
+    assert.equal(JSON.parse((await promisify(execFile)('bash', ['-c', call])).stdout).output, 'cba');
+});
+
 test('people read a line a call, prints as they are, tracebacks as Python writes them, and no warnings of dev’s own choices', async (t) => {
     const main = `import logging
 def run():

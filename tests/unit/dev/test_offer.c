@@ -1,5 +1,6 @@
 /* test_offer.c - calls to paste out of what an app says of itself. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "dev/offer.h"
 
@@ -40,6 +41,52 @@ Test(offer, a_post_with_a_body_comes_before_one_without_and_a_get)
     cr_expect_str_eq(offer.path, "hello");
     cr_expect_not(of_openapi("{\"/items/{id}\":{\"get\":{}}}"));
     cr_expect_not(of_openapi("[]"));
+}
+
+#define ID "{\"name\":\"id\",\"in\":\"path\",\"schema\":{\"type\":\"string\"},\"example\":\"a b\"}"
+#define TOP                                                                                        \
+    "{\"name\":\"top\",\"in\":\"query\",\"required\":true,\"schema\":{\"type\":\"integer\","       \
+    "\"exclusiveMinimum\":1}}"
+#define MORE "{\"name\":\"more\",\"in\":\"query\",\"schema\":{\"type\":\"string\"}}"
+#define ODD  "{\"name\":\"&\",\"in\":\"query\",\"required\":true,\"schema\":{\"type\":\"boolean\"}}"
+
+Test(offer, what_a_path_needs_in_it_and_behind_it_is_filled_in)
+{
+    cr_assert(of_openapi("{\"/items/{id}/of\":{\"parameters\":[" ID "," TOP
+                         "],\"get\":{\"parameters\":[" MORE "," ODD "]}}}"));
+    cr_expect_str_eq(offer.path, "items/a%20b/of?%26=true&top=2");
+    cr_expect_not(of_openapi("{\"/items/{other}\":{\"parameters\":[" ID "],\"get\":{}}}"));
+    cr_expect_not(of_openapi("{\"/items/{id\":{\"parameters\":[" ID "],\"get\":{}}}"));
+}
+
+static const char *example_of(const char *schema)
+{
+    static char text[1024];
+    snprintf(text, sizeof(text),
+        "{\"functions\":[{\"name\":\"run\",\"input\":{\"type\":\"object\",\"required\":[\"x\"],"
+        "\"properties\":{\"x\":%s}}}]}",
+        schema);
+    cr_assert(of_functions(text), "%s", text);
+    return offer.body;
+}
+
+Test(offer, an_example_is_within_the_bounds_of_its_schema)
+{
+    cr_expect_str_eq(example_of("{\"type\":\"number\",\"minimum\":0.5}"), "{\"x\": 1}");
+    cr_expect_str_eq(example_of("{\"type\":\"integer\",\"minimum\":3}"), "{\"x\": 3}");
+    cr_expect_str_eq(example_of("{\"type\":\"integer\",\"exclusiveMinimum\":1}"), "{\"x\": 2}");
+    cr_expect_str_eq(
+        example_of("{\"type\":\"integer\",\"minimum\":1,\"exclusiveMinimum\":true}"), "{\"x\": 2}");
+    cr_expect_str_eq(example_of("{\"type\":\"integer\",\"maximum\":-2}"), "{\"x\": -2}");
+    cr_expect_str_eq(
+        example_of("{\"type\":\"number\",\"exclusiveMinimum\":0,\"exclusiveMaximum\":1}"),
+        "{\"x\": 0.5}");
+    cr_expect_str_eq(example_of("{\"type\":\"string\",\"minLength\":8}"), "{\"x\": \"hellohel\"}");
+    cr_expect_str_eq(example_of("{\"type\":\"string\",\"maxLength\":2}"), "{\"x\": \"he\"}");
+    cr_expect_str_eq(
+        example_of("{\"type\":\"array\",\"minItems\":2,\"items\":{\"type\":\"boolean\"}}"),
+        "{\"x\": [true, true]}");
+    cr_expect_str_eq(example_of("{\"type\":\"array\"}"), "{\"x\": []}");
 }
 
 Test(offer, the_main_function_gets_what_its_schema_wants)
