@@ -24,7 +24,8 @@ void hl_gate_init(struct hl_gate *gate)
 
 void hl_gate_close_at_start(struct hl_gate *gate, const struct hl_config *config)
 {
-    gate->rule = config->app_health_path.n > 0 ? config->app_health_gate : HL_APP_GATE_OFF;
+    bool has_check = config->app_health_path.n > 0 || config->app_warmup.n > 0;
+    gate->rule = has_check ? config->app_health_gate : HL_APP_GATE_OFF;
     atomic_store(&gate->word, gate->rule == HL_APP_GATE_OFF ? HL_GATE_LOST : HL_GATE_SHUT);
     atomic_store(&gate->closed_ms, hl_clock_mono_ms());
 }

@@ -31,6 +31,7 @@ static void begin(struct hl_readiness *r);
 static void on_timer(struct hl_timer *timer);
 static void on_resolved(struct hl_host *host, int status);
 static void address_end(struct hl_readiness *r, struct hl_cause cause);
+static void on_warmed(struct hl_warmup *warmup, uint64_t again_ms);
 
 void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel *wheel,
     struct hl_reader *reader, const struct hl_config *config, struct hl_pool_group *calls)
@@ -45,6 +46,8 @@ void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel 
     atomic_init(&r->why, hl_cause_text(good));
     hl_timer_init(&r->timer, on_timer);
     hl_host_init(&r->host, loop, &config->app_url, on_resolved);
+    hl_warmup_init(&r->warmup, loop, wheel, reader, config);
+    r->warmup.on_over = on_warmed;
 }
 
 void hl_readiness_start(struct hl_readiness *r)
@@ -167,9 +170,30 @@ static bool end_hung(struct hl_readiness *r)
     return true;
 }
 
+/* The first good check of a start: it is ready with the one behind this. */
+static void warm_up(struct hl_readiness *r)
+{
+    bool is_unix = r->config->app_url.is_unix;
+    atomic_store(&r->why, "the app is warming up: HOOKLINE_APP_WARMUP is being asked");
+    hl_warmup_begin(&r->warmup,
+        is_unix ? NULL : (const struct sockaddr *)&r->host.addresses[r->next - 1].socket, r->tls);
+}
+
+static void on_warmed(struct hl_warmup *warmup, uint64_t again_ms)
+{
+    struct hl_readiness *r = HL_CONTAINER_OF(warmup, struct hl_readiness, warmup);
+    hl_timer_arm(r->wheel, &r->timer, again_ms > 0 ? again_ms : 1);
+}
+
 /* The check is over: `worst` has what came of it. */
 static void conclude(struct hl_readiness *r)
 {
+    if (hl_gate_is_refusal(r->worst)) /* whoever listens there next is another one */
+        hl_warmup_forget(&r->warmup);
+    if (r->worst.kind == HL_CAUSE_NONE && hl_warmup_is_due(&r->warmup)) {
+        warm_up(r);
+        return;
+    }
     uint64_t again_ms = CHECK_READY_MS;
     bool says_nothing = r->worst.kind != HL_CAUSE_NONE && is_no_verdict(r);
     if (r->worst.kind == HL_CAUSE_NONE) {
@@ -349,6 +373,7 @@ void hl_readiness_on_gate(struct hl_readiness *r)
         return;
     if (hl_readiness_is_ready(r) && hl_gate_is_shut(&r->calls->gate)) {
         r->worst = (struct hl_cause){.kind = HL_CAUSE_REFUSED};
+        hl_warmup_forget(&r->warmup);
         become_unready(r);
     }
     if (!is_idle)
@@ -365,6 +390,7 @@ static void forget_probe(struct hl_readiness *r)
     hl_timer_disarm(&r->timer);
     hl_exchange_drop(r->probe);
     r->probe = NULL;
+    hl_warmup_forget(&r->warmup);
 }
 
 void hl_readiness_hold(struct hl_readiness *r, const char *why)

@@ -19,6 +19,7 @@
 #include "app/cause.h"
 #include "app/host.h"
 #include "app/occupant.h"
+#include "app/warmup.h"
 #include "loop/wheel.h"
 
 struct hl_config;
@@ -57,6 +58,7 @@ struct hl_readiness {
     uint64_t excused_until; /* uv_now; what checks left behind may still be in the app's queue */
     uint64_t quiet_until;   /* uv_now; a process of ours that starts needs no line */
     struct hl_occupant occupant;
+    struct hl_warmup warmup;
     struct hl_tls_seat *tls; /* of its loop; NULL: the app speaks none. Set before the start */
     const char *said[HL_READINESS_SAID]; /* causes that are in the log since it was last ready */
     unsigned said_count;

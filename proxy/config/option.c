@@ -66,6 +66,19 @@ static bool is_target(struct hl_str text)
     return text.n >= 1 && text.n <= 1024 && text.p[0] == '/';
 }
 
+/* Of a server that is asked to do something: GET and HEAD promise that they do nothing (RFC 9110 9.2.1), but not every server
+ * keeps that. */
+static bool is_request(struct hl_str text)
+{
+    static const char *const methods[] = {"POST ", "GET ", "PUT ", "PATCH "};
+    for (size_t i = 0; i < HL_ARRAY_LEN(methods); i++) {
+        struct hl_str method = hl_str_from(methods[i]);
+        if (hl_str_starts_with(text, method))
+            return is_target((struct hl_str){text.p + method.n, text.n - method.n});
+    }
+    return false;
+}
+
 static bool is_path_target(struct hl_str text)
 {
     return is_target(text) && !memchr(text.p, '?', text.n);
@@ -332,6 +345,10 @@ const struct hl_option hl_options[] = {
     {ROW(WORD, "APP_HEALTH_GATE", app_health_gate, "start"), .words = gate_words,
         .help = "with a health path: calls wait until it has answered 2xx once since the app's start; "
                 "always: three bad checks in a row close the gate again; off: calls never wait for it"},
+    {ROW(TEXT, "APP_WARMUP", app_warmup, ""), .is_valid = is_request, .allowed = "a method and a path, such as \"POST /run\"",
+        .help = "asked once of each start of the app, after its first good check; calls wait until it is answered with 2xx"},
+    {ROW(TEXT, "APP_WARMUP_BODY_FILE", app_warmup_body_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
+        .help = "the body that goes with HOOKLINE_APP_WARMUP"},
     {ROW(TEXT, "APP_COMMAND", app_command, ""), .is_valid = is_command,
         .allowed = "a line for /bin/sh, or a JSON array of strings, such as [\"python3\", \"app.py\"]",
         .help = "starts the app, and restarts it when it ends: a line for the shell, or a JSON array of words"},

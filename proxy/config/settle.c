@@ -10,6 +10,7 @@
 
 #include "base/base64.h"
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "config/command.h"
@@ -151,6 +152,35 @@ static enum hl_err check_restarts(const struct hl_config *config, struct hl_buf 
             has_command ? "HOOKLINE_APP_HEALTH_PATH, which says whether the app is well"
                         : "HOOKLINE_APP_COMMAND: hookline does not start the app");
     return err;
+}
+
+static enum hl_err check_warmup_body(const struct hl_config *config, struct hl_buf *problems)
+{
+    struct hl_buf body;
+    hl_buf_init(&body, HL_WARMUP_BODY_MAX);
+    enum hl_err err = hl_file_append(config->app_warmup_body_file.p, &body);
+    hl_buf_fini(&body);
+    if (err == HL_OK)
+        return HL_OK;
+    return hl_buf_printf(problems, "HOOKLINE_APP_WARMUP_BODY_FILE: %s: %s\n",
+        config->app_warmup_body_file.p,
+        err == HL_ERR_NO_FILE     ? "is not a regular file"
+        : err == HL_ERR_TOO_LARGE ? "is larger than 16 MiB"
+                                  : "cannot be read: is it there, and may this user read it?");
+}
+
+/* Calls that do not wait for the gate would come before it. */
+static enum hl_err check_warmup(const struct hl_config *config, struct hl_buf *problems)
+{
+    if (config->app_warmup.n == 0 && config->app_warmup_body_file.n > 0)
+        return hl_buf_printf(problems,
+            "HOOKLINE_APP_WARMUP_BODY_FILE: has no effect without HOOKLINE_APP_WARMUP, such as "
+            "\"POST /run\": set that, or leave HOOKLINE_APP_WARMUP_BODY_FILE out\n");
+    if (config->app_warmup.n > 0 && config->app_health_gate == HL_APP_GATE_OFF)
+        return hl_buf_printf(problems,
+            "HOOKLINE_APP_WARMUP: calls are to wait for it, and do not with "
+            "HOOKLINE_APP_HEALTH_GATE=off: leave one of them out\n");
+    return config->app_warmup_body_file.n > 0 ? check_warmup_body(config, problems) : HL_OK;
 }
 
 /* Whether it was said, rightly or wrongly: what is wrong with it is reported once. */
@@ -375,6 +405,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_gate(config, problems);
     if (!err)
         err = check_restarts(config, problems);
+    if (!err)
+        err = check_warmup(config, problems);
     if (!err)
         err = settle_keys(config, problems);
     if (!err)

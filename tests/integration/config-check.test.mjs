@@ -248,6 +248,10 @@ test('what needs a command or a health path says so', async (t) => {
         [{ HOOKLINE_APP_START_LIMIT: '1m' }, /^hookline: HOOKLINE_APP_START_LIMIT: needs HOOKLINE_APP_COMMAND: [^\n]*\n$/],
         [{ HOOKLINE_APP_RESTART_AFTER: '1m' }, /^hookline: HOOKLINE_APP_RESTART_AFTER: needs HOOKLINE_APP_COMMAND: [^\n]*\n$/],
         [{ HOOKLINE_APP_RESTART_AFTER: '1m', HOOKLINE_APP_COMMAND: 'true' }, /^hookline: HOOKLINE_APP_RESTART_AFTER: needs HOOKLINE_APP_HEALTH_PATH, [^\n]*\n$/],
+        [{ HOOKLINE_APP_WARMUP: 'warm me' }, /^hookline: HOOKLINE_APP_WARMUP: .*"POST \/run"[^\n]*\n$/],
+        [{ HOOKLINE_APP_WARMUP_BODY_FILE: '/no/such' }, /^hookline: HOOKLINE_APP_WARMUP_BODY_FILE: has no effect without HOOKLINE_APP_WARMUP[^\n]*\n$/],
+        [{ HOOKLINE_APP_WARMUP: 'POST /run', HOOKLINE_APP_WARMUP_BODY_FILE: '/no/such' }, /^hookline: HOOKLINE_APP_WARMUP_BODY_FILE: \/no\/such: cannot be read[^\n]*\n$/],
+        [{ HOOKLINE_APP_WARMUP: 'POST /run', HOOKLINE_APP_HEALTH_GATE: 'off' }, /^hookline: HOOKLINE_APP_WARMUP: [^\n]*HOOKLINE_APP_HEALTH_GATE=off[^\n]*\n$/],
     ]) {
         const { code, stderr } = await run(['config', 'check'], await settings(dataDir, env));
         assert.deepEqual([code, wrong.test(stderr)], [2, true], stderr);

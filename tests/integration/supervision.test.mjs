@@ -12,6 +12,8 @@ import { Receiver } from './lib/receiver.mjs';
 import { BINARY, freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, assertProblem, caller } from './lib/stage.mjs';
 import { connect } from './lib/raw.mjs';
+import { control } from './lib/rest.mjs';
+import { startServer } from './lib/server.mjs';
 import { until } from './lib/until.mjs';
 
 const PLAIN = fileURLToPath(new URL('apps/plain.mjs', import.meta.url));
@@ -622,4 +624,29 @@ test('HOOKLINE_APP_START_LIMIT: an app that is not ready by then is killed and s
     await until('it was started again', () => starts(sidecar).length >= 3);
     assert.ok((await sidecar.metric('hookline_app_starts_total', { why: 'start_timeout' })) >= 2);
     assert.ok(sidecar.log.some(({ msg }) => msg.includes('HOOKLINE_APP_START_LIMIT')));
+});
+
+test('HOOKLINE_APP_WARMUP: each start is warmed up before calls go in, which is no run', async (t) => {
+    const body = join(await temporaryDirectory(t), 'warm.json');
+    await writeFile(body, '{"prompt":"warm"}');
+    const seen = [];
+    let status = 503;
+    const app = await startServer(t, async (x) => {
+        seen.push({ path: x.target, warm: x.head.get('x-run-warmup'), type: x.head.get('content-type'), body: (await x.body()).toString() });
+        await x.send(x.target === '/warm?x=1' ? status : 200);
+    });
+    const sidecar = await startSidecar(t, {
+        env: { HOOKLINE_APP_URL: app.url, HOOKLINE_APP_WARMUP: 'POST /warm?x=1', HOOKLINE_APP_WARMUP_BODY_FILE: body },
+        wait: 'healthz',
+    });
+    await until('it was asked', () => seen.length > 0);
+    assert.deepEqual(seen[0], { path: '/warm?x=1', warm: 'true', type: 'application/json', body: '{"prompt":"warm"}' });
+    assert.match((await sidecar.admin('/readyz')).text, /HOOKLINE_APP_WARMUP/);
+    const waits = caller(t, sidecar)(RUN, { body: '{}' });
+    assert.ok(seen.every(({ path }) => path !== '/run'));
+    status = 204;
+    assert.equal((await waits).status, 200);
+    assert.equal(seen.findIndex(({ path }) => path === '/run'), seen.length - 1);
+    assert.deepEqual((await control(sidecar)('GET', '/v2/runs')).json().runs.map(({ path }) => path), ['/run']);
+    assert.equal(seen.filter(({ path }) => path === '/warm?x=1').length, seen.length - 1);
 });

@@ -174,6 +174,29 @@ Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
     hl_pool_fini(&pool);
 }
 
+Test(readiness, opens_the_gate_when_the_warm_up_of_each_start_was_answered_well)
+{
+    config.app_warmup = HL_STR("POST /warm");
+    config.app_health_path = HL_STR("/health");
+    config.response_grace_period_ms = 600000;
+    hl_gate_close_at_start(&calls.gate, &config);
+    app_listen(0);
+    start();
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    UNTIL_SERVED(strncmp(asked, "POST /warm ", 11) == 0);
+    cr_assert(strstr(asked, "\r\nX-Run-Warmup: true\r\n"));
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+    cr_assert(hl_gate_is_shut(&calls.gate));
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
+    cr_assert(hl_gate_is_open(&calls.gate));
+    app_stop();
+    UNTIL_SERVED(!hl_readiness_is_ready(&readiness));
+    cr_assert(hl_gate_is_shut(&calls.gate));
+    *asked = '\0';
+    app_listen(config.app_url.port);
+    UNTIL_SERVED(strncmp(asked, "POST /warm ", 11) == 0);
+}
+
 static bool is_hung;
 
 static void on_hung(struct hl_readiness *r)
