@@ -73,7 +73,7 @@ for (const hash of ['#/runs', '#/new', '#/deliveries', '#/destinations', '#/keys
  * How many bytes of bodies come over the wire until a page is shown. What it asks from there on is no part of that.
  */
 async function weigh(t, sidecar, token, hash) {
-    const page = await openTab(t, sidecar);
+    const page = await openTab(t, sidecar, { isNew: true });
     await page.addInitScript(
         (text) => sessionStorage.setItem('hookline', text),
         JSON.stringify({ token, project: 'p' }),

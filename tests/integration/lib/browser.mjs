@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from './runner.mjs';
 import { chromium } from 'playwright-core';
 import { atEnd } from './cleanup.mjs';
-import { PATIENCE } from './until.mjs';
+import { PATIENCE, within } from './until.mjs';
 
 /** The one that never has windows takes less than half the time of the whole one; the wrapper of Debian's would stay beside it. */
 const PROGRAM = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) =>
@@ -32,6 +32,10 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 let browser;
 after(() => browser?.then((b) => b.close()));
+
+function launch() {
+    return (browser ??= chromium.launch({ executablePath: PROGRAM, args: FLAGS, chromiumSandbox: false }));
+}
 
 /** Asks the control socket: what an admin of every project may ask. Answers `{ status, json }`. */
 export function control(sidecar, method, path, body) {
@@ -71,8 +75,7 @@ export async function makeToken(sidecar, { project = 'p', role = 'admin', name =
 export async function openPage(t) {
     const server = http.createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>a page</title>'));
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    browser ??= chromium.launch({ executablePath: PROGRAM, args: FLAGS, chromiumSandbox: false });
-    const context = await (await browser).newContext();
+    const context = await (await launch()).newContext();
     atEnd(t, async () => {
         await context.close();
         server.close();
@@ -84,27 +87,24 @@ export async function openPage(t) {
     return { page, origin };
 }
 
+/** Tabs that no test has, by the options of their contexts: a document in one that is there costs a third of one in a new context. */
+const idle = new Map();
+
 /**
  * A tab that is not signed in yet. Options: those of a browser context (`colorScheme`, `viewport`,
- * `timezoneId` …), `complaints`: a pattern for lines on the console that this test brings about, and
- * `origin`: where else than at its address the sidecar is.
+ * `timezoneId` …), `complaints`: a pattern for lines on the console that this test brings about,
+ * `origin`: where else than at its address the sidecar is, and `isNew`: nothing of the sidecar's is in its cache.
  */
-export async function openTab(
-    t,
-    sidecar,
-    { complaints, origin = sidecar.adminUrl, ...options } = {},
-) {
-    browser ??= chromium.launch({ executablePath: PROGRAM, args: FLAGS, chromiumSandbox: false });
-    const context = await (await browser).newContext({ locale: 'en-GB', ...options });
-    const page = await context.newPage();
-    const seen = { urls: [], console: [], headers: [] };
-    page.setDefaultTimeout(PATIENCE);
-    page.on('console', (message) => seen.console.push(`${message.type()}: ${message.text()}`));
-    page.on('pageerror', (error) => seen.console.push(`error: ${error.message}`));
-    page.on('dialog', (dialog) => seen.console.push(`dialog: ${dialog.message()}`));
-    page.on('request', (request) => seen.urls.push(request.url()));
+export async function openTab(t, sidecar, { complaints, origin = sidecar.adminUrl, isNew = false, ...options } = {}) {
+    const { viewport = { width: 1280, height: 720 }, colorScheme = 'light', reducedMotion = 'no-preference', ...lasting } = options;
+    const key = JSON.stringify(lasting);
+    const tab = (!isNew && idle.get(key)?.pop()) || (await newTab(lasting));
+    const { page } = tab;
+    const seen = (tab.seen = { urls: [], console: [], headers: [] });
     atEnd(t, async () => {
-        await context.close();
+        tab.seen = null;
+        if (await isEmptied(tab)) idle.set(key, [...(idle.get(key) ?? []), tab]);
+        else await tab.context.close();
         const lines = seen.console.filter((line) => !complaints?.test(line));
         assert.deepEqual(lines, [], 'the console');
         for (const url of seen.urls) {
@@ -115,7 +115,52 @@ export async function openTab(
             assert.doesNotMatch(url, /eyJ/, 'a token in a URL');
         }
     });
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme, reducedMotion });
     return Object.assign(page, { seen });
+}
+
+async function newTab(options) {
+    const context = await (await launch()).newContext({ locale: 'en-GB', ...options });
+    const page = await context.newPage();
+    const tab = { context, page, seen: null, isSpoiled: false };
+    page.setDefaultTimeout(PATIENCE);
+    page.on('console', (message) => tab.seen?.console.push(`${message.type()}: ${message.text()}`));
+    page.on('pageerror', (error) => tab.seen?.console.push(`error: ${error.message}`));
+    page.on('dialog', (dialog) => {
+        if (tab.seen) tab.seen.console.push(`dialog: ${dialog.message()}`);
+        else dialog.accept().catch(() => {}); // whether it may be left
+    });
+    page.on('request', (request) => tab.seen?.urls.push(request.url()));
+    for (const [owner, name] of [[page, 'addInitScript'], [page, 'exposeFunction'], [page, 'on'], [page.clock, 'install']]) {
+        const method = owner[name];
+        owner[name] = (...all) => {
+            tab.isSpoiled = true;
+            return method.apply(owner, all);
+        };
+    }
+    return tab;
+}
+
+/** Whether nothing is left in the tab of what its test did; false where something would stay. */
+async function isEmptied(tab) {
+    if (tab.isSpoiled || tab.page.isClosed() || tab.context.pages().length !== 1) return false;
+    try {
+        await within('an empty tab', empty(tab), PATIENCE / 6);
+        return true;
+    } catch {
+        return false; // as where the document is the browser's own, that of an error
+    }
+}
+
+/** Takes away the document with its scripts, what it stored, the routes. A blank one that the page asks for has its origin, and so its storage. */
+async function empty({ context, page }) {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.evaluate(() => location.replace('about:blank'));
+    await page.waitForURL('about:blank');
+    await page.evaluate(() => (sessionStorage.clear(), localStorage.clear()));
+    await context.clearCookies();
+    await page.mouse.move(-1, -1);
 }
 
 /** A tab that is signed in and shows `hash`. */
