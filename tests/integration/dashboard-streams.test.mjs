@@ -9,7 +9,7 @@ import { until } from './lib/until.mjs';
 const CLOCKS = 20_000;
 
 test('events are shown as they come, with id, type, data and arrival, and how the stream stands', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open('#/now');
     const headers = page.waitForRequest(/\/events\?/).then((request) => request.allHeaders());
@@ -41,7 +41,7 @@ for (const [keep, isShown] of [
     ['false', false],
 ]) {
     test(`a synchronous stream with X-Run-Keep: ${keep} is ${isShown ? 'shown' : 'not asked for'}`, async (t) => {
-        const { stream, call, open, app, ended } = await scene(t);
+        const { stream, call, open, app, ended } = await scene(t, { isShared: true });
         const calling = call({ stream: true }, { query: {}, 'x-run-keep': keep });
         await stream.send('one');
         const id = app.requests[0].id;
@@ -63,7 +63,7 @@ for (const [keep, isShown] of [
 }
 
 test('the list goes with the newest event until the reader scrolls up, then stands still until it is followed again', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.send(...numbers(1, 100));
@@ -103,7 +103,7 @@ test('the list goes with the newest event until the reader scrolls up, then stan
 });
 
 test('an event stream is read by the rules, however it is cut', async (t) => {
-    const { sidecar, token } = await scene(t);
+    const { sidecar, token } = await scene(t, { isShared: true });
     const page = await openDashboard(t, sidecar, { token, hash: '#/now' });
     const main = page.seen.urls.find((url) => url.endsWith('/main.js'));
     const read = (text, most = 100) =>
@@ -151,7 +151,7 @@ test('an event stream is read by the rules, however it is cut', async (t) => {
 });
 
 test('a run that is no stream has no panel', async (t) => {
-    const { stream, call, open, ended, release } = await scene(t);
+    const { stream, call, open, ended, release } = await scene(t, { isShared: true });
     const { id } = await call({ json: { a: 1 }, hold: true });
     const page = await open(`#/runs/${id}`, { complaints: /409/ });
     await until('they are asked for', () => asked(page).length === 1);
@@ -178,7 +178,7 @@ test('a run that is no stream has no panel', async (t) => {
 });
 
 test('what has ended shows its events the same way, without an arrival', async (t) => {
-    const { call, open, ended } = await scene(t);
+    const { call, open, ended } = await scene(t, { isShared: true });
     const { id } = await call({ events: numbers(1, 40).map((text) => `event: x\ndata: ${text}\n\n`).join('') });
     await ended(id);
     const page = await open(`#/runs/${id}`);
@@ -199,7 +199,7 @@ const hostile =
     '\u001b[2J\u001b]0;owned\u0007\u202etxt.exe\u2066 javascript:alert(1)';
 
 test('events full of scripts and escapes are text and do nothing', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.raw(`event: ${hostile}\nid: ${hostile}\ndata: ${hostile}\n\n`);
@@ -228,7 +228,7 @@ test('events full of scripts and escapes are text and do nothing', async (t) => 
 });
 
 test('100,000 events: the page shows the last 1,000 and stays awake', async (t) => {
-    const { call, open, ended } = await scene(t);
+    const { call, open, ended } = await scene(t, { isShared: true });
     const { id } = await call({ many: 100_000 });
     await ended(id);
     const page = await open('#/now');
@@ -267,7 +267,7 @@ test('100,000 events: the page shows the last 1,000 and stays awake', async (t) 
 });
 
 test('long data is folded, and of what is too long the beginning is held', async (t) => {
-    const { call, open, ended } = await scene(t);
+    const { call, open, ended } = await scene(t, { isShared: true });
     const text = `${'0123456789'.repeat(100_000)}`;
     const lines = Array.from({ length: 20 }, (_, i) => `data: line ${i}\n`).join('');
     const { id } = await call({ events: `data: short\n\ndata: ${text}\n\n${lines}\ndata: after\n\n` });
@@ -290,7 +290,7 @@ test('long data is folded, and of what is too long the beginning is held', async
 });
 
 test('what is held is bounded by its size too', async (t) => {
-    const { call, open, ended } = await scene(t);
+    const { call, open, ended } = await scene(t, { isShared: true });
     const { id } = await call({ events: `data: ${'x'.repeat(50_000)}\n\n`.repeat(40) });
     await ended(id);
     const page = await open(`#/runs/${id}`);
@@ -342,7 +342,7 @@ async function check(page, what) {
 }
 
 test('the events can be read by keyboard', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.send(...numbers(1, 100), 'x'.repeat(1000));

@@ -68,7 +68,7 @@ export async function scene(t, options = {}) {
         else await exchange.json(wish.json ?? {});
     };
     const set = await (options.isShared ? shared : stage)(t, { app, ...options, env: { ...env, ...options.env } });
-    atEnd(t, held.open);
+    atEnd(t, () => (held.open(), stream.end()));
     const token = await makeToken(set.sidecar, { role: options.role });
     const headers = { authorization: `Bearer ${token}` };
     const call = (wish, { query = { async: 'true' }, ...more } = {}) =>
