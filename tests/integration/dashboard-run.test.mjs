@@ -4,8 +4,9 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { assertAccessible, assertFits, control, copyBy, goTo, hurry, makeToken, openDashboard } from './lib/browser.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 // Node 18 takes a .js for CommonJS where no package.json says otherwise.
@@ -20,8 +21,11 @@ const rows = Array.from({ length: 70_000 }, (_, i) => ({ id: i, name: `name ${i}
 const LARGE = JSON.stringify([...rows, 'the last one']);
 const PIECE = 32 * 1024; // what the page formats and draws at once
 
-/** A stage whose app answers by what the body says, with ways to call it, to wait for a run and to look at it. */
-async function scene(t, env = {}) {
+/**
+ * A stage whose app answers by what the body says, with ways to call it, to wait for a run and to look at it. `isShared`:
+ * the sidecar is the file's, for tests that look at nothing but runs of their own.
+ */
+async function scene(t, { isShared = false, ...env } = {}) {
     const held = gate();
     const calls = [];
     const app = async (exchange) => {
@@ -34,7 +38,8 @@ async function scene(t, env = {}) {
         const fields = { 'content-type': wish.type ?? 'application/json', ...wish.fields };
         await exchange.send(wish.status ?? 200, fields, json);
     };
-    const set = await stage(t, { app, env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_KEEP_REQUESTS: 'all', ...env } });
+    const set = await (isShared ? shared : stage)(t, { app, env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_KEEP_REQUESTS: 'all', ...env } });
+    atEnd(t, held.open);
     const token = await makeToken(set.sidecar);
     const call = async (wish = {}, { query = {}, headers = {}, path = '/v4/p/a/run' } = {}) => {
         const options = {
@@ -72,7 +77,7 @@ const clipboard = (page) => page.evaluate(() => navigator.clipboard.readText());
 /* ---- what it answered ---- */
 
 test('5 MiB of JSON are formatted to the last line while the page goes on', async (t) => {
-    const { call, ended, open } = await scene(t);
+    const { call, ended, open } = await scene(t, { isShared: true });
     const id = await call({ large: true });
     await ended(id);
     const page = await open('#/runs', { permissions: CLIPBOARD });
@@ -103,7 +108,7 @@ test('5 MiB of JSON are formatted to the last line while the page goes on', asyn
 });
 
 test('what is drawn when another way to show it is chosen is that way alone', async (t) => {
-    const { call, ended, open } = await scene(t);
+    const { call, ended, open } = await scene(t, { isShared: true });
     const id = await call({ large: true });
     await ended(id);
     const page = await open(`#/runs/${id}`);
@@ -114,7 +119,7 @@ test('what is drawn when another way to show it is chosen is that way alone', as
 });
 
 test('of what is larger than 10 MiB the beginning is shown', async (t) => {
-    const { call, ended, open } = await scene(t);
+    const { call, ended, open } = await scene(t, { isShared: true });
     const id = await call({ type: 'text/plain', body: 'x'.repeat(10 * 1024 * 1024 + 1) });
     await ended(id);
     const page = await open(`#/runs/${id}`);
@@ -124,7 +129,7 @@ test('of what is larger than 10 MiB the beginning is shown', async (t) => {
 });
 
 test('nothing is lost or added where the blocks of a long text meet', async (t) => {
-    const { call, ended, open } = await scene(t);
+    const { call, ended, open } = await scene(t, { isShared: true });
     const body = `${'é€😀\r\n'.repeat(9000)}${'😀'.repeat(20_000)}`;
     const id = await call({ type: 'text/plain', body });
     await ended(id);
@@ -170,7 +175,7 @@ test('what would be far too long is formatted in its beginning alone', () => {
 /* ---- what it was called with ---- */
 
 test('a kept request is shown, and no value that may be secret', async (t) => {
-    const { call, ended, open, token } = await scene(t);
+    const { call, ended, open, token } = await scene(t, { isShared: true });
     const headers = { cookie: 'session=hidden1', 'x-api-key': 'hidden2', 'x-webhook-secret': 'hidden3', accept: 'text/x-seen' };
     const id = await call({ prompt: 'hello' }, { headers });
     await ended(id);
@@ -191,7 +196,7 @@ test('a kept request is shown, and no value that may be secret', async (t) => {
 });
 
 test('a run is copied as a command that makes the same call, with no token in it', async (t) => {
-    const { call, calls, ended, open, token } = await scene(t);
+    const { call, calls, ended, open, token } = await scene(t, { isShared: true });
     const body = JSON.stringify({ prompt: 'it\'s $HOME, `id` and "\\n"\nin two lines', status: 200 });
     const id = await call(body, { path: '/v4/p/a/run/of%20it' });
     await ended(id);
@@ -206,7 +211,7 @@ test('a run is copied as a command that makes the same call, with no token in it
 });
 
 test('what a terminal would obey is in no command', async (t) => {
-    const { call, ended, open } = await scene(t);
+    const { call, ended, open } = await scene(t, { isShared: true });
     const id = await call('"\u001b[201~\u0015id\r"', { headers: { 'content-type': 'text/plain' } });
     await ended(id);
     const page = await open(`#/runs/${id}`, { permissions: CLIPBOARD });
@@ -277,7 +282,7 @@ test('a place in the queue is told of a run that was seen in it, and of no other
 });
 
 test('what is pressed while the run says how far it is, is pressed', async (t) => {
-    const { call, calls, open } = await scene(t);
+    const { call, calls, open } = await scene(t, { isShared: true });
     const id = await call({ hold: true });
     await until('it is in the app', () => calls.length === 1);
     const page = await open('#/now');
@@ -296,7 +301,7 @@ test('what is pressed while the run says how far it is, is pressed', async (t) =
 });
 
 test('a log without a line is told in the words of a run that goes on, or has ended', async (t) => {
-    const { call, calls, open, release, ended } = await scene(t);
+    const { call, calls, open, release, ended } = await scene(t, { isShared: true });
     const id = await call({ hold: true });
     await until('it is in the app', () => calls.length === 1);
     const page = await open('#/runs');
@@ -309,7 +314,7 @@ test('a log without a line is told in the words of a run that goes on, or has en
 });
 
 test('what is known of a run is there with its log, not after it', async (t) => {
-    const { call, open, ended, receiver } = await scene(t);
+    const { call, open, ended, receiver } = await scene(t, { isShared: true });
     const id = await call({}, { query: { webhookEndpoint: receiver.script('/hook', 200) } });
     await ended(id);
     const page = await open('#/now');
@@ -416,8 +421,8 @@ test('reasons stay whole and paths can be read, however wide the window', async 
 for (const colorScheme of ['light', 'dark']) {
     for (const width of [1440, 1024, 390]) {
         test(`a run with everything is right for all, ${colorScheme}, ${width} px`, async (t) => {
-            const env = { HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' };
-            const { call, ended, open, receiver } = await scene(t, env);
+            const settings = { isShared: true, HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' };
+            const { call, ended, open, receiver } = await scene(t, settings);
             const hook = { webhookEndpoint: receiver.script('/late', 404, 410) };
             const id = await call({ status: 503, body: LARGE.slice(0, 200_000) }, { query: hook });
             await ended(id);
