@@ -6,14 +6,18 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt' };
 
-/** A stage whose calls are signed in, and whose app answers by what the body says. */
-async function scene(t, options = {}) {
+/**
+ * A stage whose calls are signed in, and whose app answers by what the body says. `isShared`: the sidecar is the file's, for
+ * tests that look at nothing but runs of their own.
+ */
+async function scene(t, { isShared = false, ...options } = {}) {
     const held = gate();
     const app = async (exchange) => {
         const wish = JSON.parse((await exchange.body()).toString() || '{}');
@@ -24,7 +28,8 @@ async function scene(t, options = {}) {
             wish.body ?? '{"a":1}',
         );
     };
-    const set = await stage(t, { app, ...options, env: { ...env, ...options.env } });
+    const set = await (isShared ? shared : stage)(t, { app, ...options, env: { ...env, ...options.env } });
+    atEnd(t, held.open);
     const token = await makeToken(set.sidecar);
     const call = (query, body, path = '/v4/p/a/run') =>
         set.call(path, {
@@ -184,7 +189,7 @@ test('filters by state, mode, time and app', async (t) => {
 });
 
 test('a whole id leads to its run', async (t) => {
-    const { open, call, ended } = await scene(t);
+    const { open, call, ended } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' });
     await ended(id);
     const page = await open();
@@ -195,13 +200,13 @@ test('a whole id leads to its run', async (t) => {
 });
 
 test('an id that is not there is told so', async (t) => {
-    const { open } = await scene(t);
+    const { open } = await scene(t, { isShared: true });
     const page = await open('#/runs/01a1fd70-3244-72a6-afd4-c8491b645ea6', { complaints: /404/ });
     await page.getByRole('alert').getByText('This run is not here').waitFor();
 });
 
 test('a run’s timeline is drawn to scale, with each attempt of its webhook', async (t) => {
-    const { open, call, ended, receiver } = await scene(t);
+    const { open, call, ended, receiver } = await scene(t, { isShared: true });
     const { id } = await call({
         async: 'true',
         webhookEndpoint: receiver.script('/late', 404, 503),
@@ -247,7 +252,7 @@ test('a run’s timeline is drawn to scale, with each attempt of its webhook', a
 });
 
 test('how long a run goes on is counted, and what is selected meanwhile stays', async (t) => {
-    const { open, call } = await scene(t);
+    const { open, call } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' }, { hold: true });
     const page = await open(`#/runs/${id}`);
     const took = page.locator('.facts > div').filter({ hasText: 'Ran for' }).locator('dd');
@@ -283,7 +288,7 @@ for (const type of [
     'image/svg+xml; charset=utf-8',
 ]) {
     test(`a kept ${type} response full of scripts and escapes is text and does nothing`, async (t) => {
-        const { open, call, ended } = await scene(t);
+        const { open, call, ended } = await scene(t, { isShared: true });
         const body = type === 'application/json' ? JSON.stringify({ [hostile]: hostile }) : hostile;
         const { id } = await call({ async: 'true' }, { type, body });
         await ended(id);
@@ -305,7 +310,7 @@ for (const type of [
 }
 
 test('what an app names itself is text too', async (t) => {
-    const { open, call, ended } = await scene(t);
+    const { open, call, ended } = await scene(t, { isShared: true });
     const { id } = await call(
         { async: 'true', q: '<img src=x onerror=alert(1)>' },
         { type: 'text/plain; x="<b>"' },
@@ -320,7 +325,7 @@ test('what an app names itself is text too', async (t) => {
 });
 
 test('a result is downloaded byte for byte', async (t) => {
-    const { open, call, ended } = await scene(t);
+    const { open, call, ended } = await scene(t, { isShared: true });
     const body = `${'{"n": 12345678901234567890, "text": "é"} '.repeat(9000)}`;
     const { id } = await call({ async: 'true' }, { type: 'text/plain', body });
     await ended(id);
@@ -334,7 +339,7 @@ test('a result is downloaded byte for byte', async (t) => {
 });
 
 test('JSON is indented, and its numbers stay as they were written', async (t) => {
-    const { open, call, ended } = await scene(t);
+    const { open, call, ended } = await scene(t, { isShared: true });
     const { id } = await call(
         { async: 'true' },
         { body: '{"n":12345678901234567890,"x":[1.0,{}],"e":[]}' },
@@ -349,7 +354,7 @@ test('JSON is indented, and its numbers stay as they were written', async (t) =>
 });
 
 test('a running run is cancelled after a question, and not without', async (t) => {
-    const { open, call, app, sidecar } = await scene(t);
+    const { open, call, app, sidecar } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' }, { hold: true });
     await until('the app is called', () => app.requests.length === 1);
     const page = await open(`#/runs/${id}`);
@@ -371,7 +376,7 @@ test('a running run is cancelled after a question, and not without', async (t) =
 });
 
 test('a run that has failed is run again from its page, after a question', async (t) => {
-    const { open, call, ended, sidecar } = await scene(t);
+    const { open, call, ended, sidecar } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' }, { status: 500 });
     await ended(id);
     const page = await open(`#/runs/${id}`);
