@@ -154,7 +154,7 @@ test('a hookline that says nothing is not waited for without end', async (t) => 
 });
 
 test('a hookline that is too busy to look at a token does not end the session', async (t) => {
-    const { open } = await scene(t);
+    const { open } = await scene(t, { isShared: true });
     const page = await open('#/now', { complaints: /503/ });
     await page.route('**/v2/projects/p', (route) =>
         route.fulfill({ status: 503, json: { detail: 'Too busy.' } }),
@@ -167,7 +167,7 @@ test('a hookline that is too busy to look at a token does not end the session', 
 });
 
 test('what cannot be a token is told so', async (t) => {
-    const { sidecar } = await scene(t);
+    const { sidecar } = await scene(t, { isShared: true });
     const page = await openTab(t, sidecar);
     await page.goto(sidecar.adminUrl);
     await page.getByLabel('Service account token').fill('“eyJhbGciOiJFUzI1NiJ9”');
@@ -276,7 +276,7 @@ test('lines of a result may end with CRLF', async (t) => {
 });
 
 test('a name that turns the direction of text turns nothing', async (t) => {
-    const { open, sidecar } = await scene(t);
+    const { open, sidecar } = await scene(t, { isShared: true });
     const name = 'a\u202egpj\u061c\u00ad.exe';
     await makeToken(sidecar, { name });
     const page = await open('#/keys');
