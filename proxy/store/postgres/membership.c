@@ -340,6 +340,7 @@ static void take_beat(struct hl_pg_store *s, const PGresult *result)
     hl_pg_diary_note_self(s);
     m->has_strays |= (bool)hl_pg_int(&row);
     m->has_stray_leases |= (bool)hl_pg_int(&row);
+    m->has_dead |= (bool)hl_pg_int(&row);
     if (is_session)
         return;
     move(s, HL_PG_JOINING, UINT64_MAX); /* an earlier connection's join came after this one's */
@@ -379,8 +380,10 @@ static void on_stream_buried(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_pg_row row = {.result = result};
     s->member.burial.is_under_way = false;
-    if (result && hl_pg_int(&row) > 0)
-        s->member.burial.due_ms = 0; /* there may be another one */
+    if (result && hl_pg_int(&row) > 0) { /* there may be another one */
+        s->member.has_dead = true;
+        s->member.burial.due_ms = 0;
+    }
 }
 
 static void bury_stream(struct hl_pg_store *s)
@@ -410,6 +413,7 @@ static void on_buried(struct hl_pg_store *s, const PGresult *result)
         HL_LOG_INT("replicas", nodes), HL_LOG_INT("interrupted_runs", ended),
         HL_LOG_INT("queued_runs", back), HL_LOG_INT("deliveries", deliveries));
     s->dispatch.claims_more = s->dispatch.leases_more = true;
+    s->member.has_dead = true;
     s->member.burial.due_ms = 0;
     hl_pg_notify_work(s);
 }
@@ -437,6 +441,13 @@ bool hl_pg_member_knows_others(const struct hl_pg_store *s, uint64_t now_ms)
 
 /* --- turns ---------------------------------------------------------------------------------- */
 
+/* Only where a beat, or the last burial, has seen somebody: the statement that buries is the largest of all, each session
+ * would have it planned again, several times, and nearly always find nobody. */
+static uint64_t burial_due_ms(const struct hl_pg_member *m)
+{
+    return m->has_dead ? hl_pg_repeat_due_ms(&m->burial) : UINT64_MAX;
+}
+
 static void be_among_others(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_member *m = &s->member;
@@ -445,7 +456,8 @@ static void be_among_others(struct hl_pg_store *s, uint64_t now_ms)
         m->beat.due_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);
     }
-    if (now_ms >= hl_pg_repeat_due_ms(&m->burial)) {
+    if (now_ms >= burial_due_ms(m)) {
+        m->has_dead = false;
         m->burial.due_ms = now_ms + s->settings.ttl_ms / 6;
         bury(s);
     }
@@ -472,6 +484,6 @@ uint64_t hl_pg_member_due_ms(const struct hl_pg_store *s)
         return UINT64_MAX;
     if (m->state != HL_PG_JOINED)
         return m->due_ms;
-    uint64_t beat_ms = hl_pg_repeat_due_ms(&m->beat), bury_ms = hl_pg_repeat_due_ms(&m->burial);
+    uint64_t beat_ms = hl_pg_repeat_due_ms(&m->beat), bury_ms = burial_due_ms(m);
     return beat_ms < bury_ms ? beat_ms : bury_ms;
 }

@@ -145,6 +145,7 @@ struct hl_pg_member {
     char address[HL_REPLICA_URL_MAX + 1]; /* where others follow what is here; may be empty */
     struct hl_pg_database database;
     bool has_strays, has_stray_leases; /* perhaps: claims that no worker has go back */
+    bool has_dead;                     /* perhaps: a replica is to be buried */
     bool is_clock_wrong;               /* the machine's, and that was said */
     struct hl_pg_repeat beat, burial;
     uint64_t beat_sent_ms, last_beat_ms; /* the last one, and the last that succeeded */

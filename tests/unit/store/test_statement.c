@@ -11,6 +11,7 @@
 #include "store/import/read.h"
 #include "store/import/write.h"
 #include "store/postgres/once.h"
+#include "store/postgres/param.h"
 #include "store/postgres/session.h"
 #include "store/postgres/sql.h"
 #include "store/sqlite/ask.h"
@@ -163,10 +164,10 @@ static const struct set postgres_sets[] = {SET(hl_pg_sql, HL_PG_SQL_COUNT),
 static const char of_replicas[] = "there is a row for each replica";
 
 static const struct leave postgres_leaves[] = {{"hl_NODE_UNHEARD", "node", of_replicas},
-    {"hl_NODE_BURY", "node", of_replicas}, {"hl_COUNT", "node", of_replicas},
-    {"hl_RATE_LEND", "node", of_replicas}, {"hl_ASK_REPLICAS", "node", of_replicas},
-    {"hl_ASK_OVERVIEW", "node", of_replicas}, {"hl_STATUS", "node", of_replicas},
-    {"hl_REKEY_OTHERS", "node", of_replicas},
+    {"hl_NODE_BURY", "node", of_replicas}, {"hl_NODE_BEAT", "node", of_replicas},
+    {"hl_COUNT", "node", of_replicas}, {"hl_RATE_LEND", "node", of_replicas},
+    {"hl_ASK_REPLICAS", "node", of_replicas}, {"hl_ASK_OVERVIEW", "node", of_replicas},
+    {"hl_STATUS", "node", of_replicas}, {"hl_REKEY_OTHERS", "node", of_replicas},
     {"hl_ASK_OVERVIEW", "failing", "in order, as far as LIMIT"},
     {"hl_EVENT_ACCOUNTS", "account", "after an outage, all are read"},
     {"hl_DESTINATION_COUNT", "delivery_ticket", "all are counted, while much is pending"},
@@ -267,6 +268,58 @@ Test(postgres_statement, has_the_parameters_of_the_table_and_reads_no_table_from
     for (size_t k = 0; k < HL_ARRAY_LEN(postgres_sets); k++)
         for (size_t i = 0; i < postgres_sets[k].n; i++)
             check_statement(&session, &postgres_sets[k], i);
+    hl_pg_session_close(&session);
+    fixture_fini(&f);
+}
+
+/* What the last column of a beat of `me` says. */
+static bool has_dead(struct hl_pg_session *session, const struct hl_id *me)
+{
+    char why[300] = "";
+    struct hl_pg_params params = {0};
+    PGresult *result;
+    hl_pg_add_id(&params, HL_PG_P_ME, me);
+    hl_pg_add_id(&params, HL_PG_P_SESSION, me);
+    hl_pg_add_int(&params, HL_PG_P_TTL_MS, 60000);
+    hl_pg_add_int(&params, HL_PG_P_TAKES_CALLS, 1);
+    const struct hl_statement *beat = &hl_pg_sql_statements[HL_PG_DO_NODE_BEAT];
+    cr_assert_eq(
+        hl_pg_session_do(session, beat, &params, &result, why, sizeof(why)), HL_OK, "%s", why);
+    cr_assert_eq(PQntuples(result), 1);
+    bool has = *PQgetvalue(result, 0, PQnfields(result) - 1) == 1; /* in binary */
+    PQclear(result);
+    hl_pg_params_fini(&params);
+    return has;
+}
+
+static void change_node(struct hl_pg_session *session, const char *sql)
+{
+    char why[300] = "";
+    cr_assert_eq(hl_pg_session_run(session, sql, why, sizeof(why)), HL_OK, "%s", why);
+}
+
+Test(postgres_statement, of_a_beat_says_whether_another_replica_is_to_be_buried)
+{
+    struct fixture f;
+    struct hl_pg_settings settings;
+    struct hl_id me = {{1}};
+    struct hl_pg_session session = open_schema(&f, &settings);
+    change_node(&session,
+        "INSERT INTO ~.node (node_id, name, version, address, started_at, beat_at, expires_at)"
+        " VALUES ('01000000-0000-0000-0000-000000000000', 'me', '', '', now(), now(), now()),"
+        " ('02000000-0000-0000-0000-000000000000', 'other', '', '', now(), now(), 'infinity')");
+    cr_expect_not(has_dead(&session, &me));
+    change_node(
+        &session, "UPDATE ~.node SET expires_at = now() - interval '1 s' WHERE name = 'other'");
+    cr_expect(has_dead(&session, &me), "its time is past");
+    change_node(&session, "UPDATE ~.node SET expires_at = '-infinity' WHERE name = 'other'");
+    cr_expect(has_dead(&session, &me), "it has left something");
+    change_node(&session, "UPDATE ~.node SET is_dead = true WHERE name = 'other'");
+    cr_expect_not(has_dead(&session, &me), "it is buried");
+    change_node(&session,
+        "INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, is_async)"
+        " SELECT node_id, now(), 1, 1, node_id, false FROM ~.node WHERE name = 'other'");
+    cr_expect(has_dead(&session, &me), "a run of its is left");
     hl_pg_session_close(&session);
     fixture_fini(&f);
 }

@@ -33,8 +33,8 @@ VALUES (:me::uuid, :name::text, :version::text, :address::text, :key_check::byte
 ON CONFLICT (node_id) DO UPDATE SET session = excluded.session;
 
 -- name: NODE_BEAT
--- :takes_calls 1: my app takes calls. No row: this replica is dead. Whether it is this session that may claim, and whether
--- any claim is this replica's, of a run and of a delivery.
+-- :takes_calls 1: my app takes calls. No row: this replica is dead. Whether it is this session that may claim, whether
+-- any claim is this replica's, of a run and of a delivery, and whether NODE_BURY has anything to do.
 UPDATE :schema.node n SET beat_at = now(), expires_at = now() + :ttl_ms::bigint * interval '1 ms',
     app_at = CASE :takes_calls::bigint WHEN 1 THEN now() ELSE n.app_at END
 FROM :schema.node o
@@ -42,7 +42,11 @@ WHERE n.node_id = :me::uuid AND o.node_id = n.node_id AND NOT n.is_dead
 RETURNING {now_ms}, o.expires_at < now(), {database}, {ms(o.beat_at)}, {ms(n.beat_at)},
     coalesce(n.session = :session::uuid, false), pg_backend_pid(), {was_told},
     EXISTS (SELECT FROM :schema.ticket WHERE node_id = :me::uuid AND is_async),
-    EXISTS (SELECT FROM :schema.delivery_ticket WHERE node_id = :me::uuid);
+    EXISTS (SELECT FROM :schema.delivery_ticket WHERE node_id = :me::uuid),
+    EXISTS (
+        SELECT FROM :schema.node d
+        WHERE d.node_id <> :me::uuid AND CASE WHEN d.is_dead
+            THEN EXISTS (SELECT FROM :schema.ticket WHERE node_id = d.node_id) ELSE d.expires_at < now() END);
 
 -- name: NODE_LEAVE
 -- What it has goes on elsewhere, nobody has to wait for its time to pass. What it could not end is whoever's that comes
