@@ -195,8 +195,9 @@ prepare() {
 # It goes when this script does.
 start_postgres() {
     [ -z "${HOOKLINE_TEST_POSTGRES-}" ] || return 0
-    coproc SERVER { exec tests/postgres/cluster.sh; }
-    read -r HOOKLINE_TEST_POSTGRES _ <&"${SERVER[0]}" && export HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_KEEP_SCHEMAS=1
+    coproc SERVER { exec tests/postgres/cluster.sh --for-others; }
+    read -r HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_CLUSTER <&"${SERVER[0]}" &&
+        export HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_CLUSTER HOOKLINE_TEST_KEEP_SCHEMAS=1
 }
 
 # stage_tests WRAPPER: the wrapper decides which `node` it is, for all that the tests start as well.

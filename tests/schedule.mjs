@@ -301,10 +301,26 @@ function tellTimes() {
     const slow = results.filter(({ ms }) => ms > SLOW).map(({ job }) => job.name);
     if (slow.length) console.log(`\nToo slow, over ${SLOW / 1000} s: ${slow.join(', ')}`);
     const cpu = results.reduce((sum, result) => sum + result.cpu, 0);
-    console.log(`\n${tests.length} times are in ${memory}; all together computed ${Math.round(cpu)} s.`);
+    const beside = ofPostgres();
+    console.log(`\n${tests.length} times are in ${memory}; all together computed ${Math.round(cpu)} s${
+        beside ? `, the PostgreSQL that they share ${Math.round(beside)} s` : ''}.`);
     writeFileSync(memory, JSON.stringify(Object.fromEntries(results.map(({ job, ms }) => [job.name, ms / 1000]))));
     writeFileSync(join(outputs, 'times.json'),
         JSON.stringify(results.map(({ job, ms, cpu, tests, passed, failed, skipped }) => ({ name: job.name, ms, cpu, passed, failed, skipped, tests }))));
+}
+
+/** What the server computed that tests/run.sh has started, in seconds: its sessions are nobody's who waits here. 0: there is none. */
+function ofPostgres() {
+    const spent = (pid, of) => of.reduce((sum, field) =>
+        sum + Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ')[field]), 0);
+    try {
+        const [main] = readFileSync(join(process.env.HOOKLINE_TEST_CLUSTER, 'data', 'postmaster.pid'), 'utf8').split('\n');
+        const sessions = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').trim().split(' ').filter(Boolean);
+        const ticks = sessions.reduce((sum, pid) => sum + spent(pid, [11, 12]), spent(main, [11, 12, 13, 14]));
+        return ticks / 100;
+    } catch {
+        return 0; // none, or a session has just ended
+    }
 }
 
 /** Once more at the end, where whoever sees only that finds them. */
