@@ -2,44 +2,66 @@
 # Fuzzes on a Debian 12 machine: installs what is missing, builds the targets with clang, libFuzzer, AddressSanitizer and
 # UBSan, runs each of them for a while. Exits with another status than 0 when there is a finding.
 #
-#   tests/fuzz/run.sh                          every target, 20 seconds each
+#   tests/fuzz/run.sh                          every target, 10 seconds each
 #   tests/fuzz/run.sh SECONDS [TARGET…]        these targets (request, connection …), so long each
+#   tests/fuzz/run.sh keep [TARGET…]           after that: what they have learned is where the next run begins
 #   tests/fuzz/run.sh --help
 #
 # The seconds are a processor's: beside other work a target takes longer, and does as much.
 #
 # Variables: JOBS (targets at once; default: one more than there are processors, so that none idles beside the last
 # target); SEED (what chance begins with; default 1, so that a change is not failed by luck that another had; 0: another
-# one each time, for long runs). What a target has learned is kept in build-fuzz/corpus/TARGET, inputs that are findings
-# in build-fuzz/findings; they are replayed by build-fuzz/tests/fuzz/fuzz_TARGET FILE. A finding that is understood goes to
-# regression/TARGET, under a name that says what it was.
+# one each time, for long runs). A target begins with its seeds and with learned/TARGET.tar.gz; what it has learned then is
+# in build-fuzz/corpus/TARGET, inputs that are findings in build-fuzz/findings; they are replayed by
+# build-fuzz/tests/fuzz/fuzz_TARGET FILE. A finding that is understood goes to regression/TARGET, under a name that says
+# what it was.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 build=build-fuzz
 here=tests/fuzz
-seconds=20
+seconds=10
 targets=()
 findings=0
 
 main() {
+    local what=fuzz
     case ${1-} in
     -h | --help) sed -n '2,/^set/{/^#/!d;s/^# \{0,1\}//;p}' "$here/run.sh"; exit 0 ;;
+    keep) what=keep ;;
+    *) seconds=${1-$seconds} ;;
     esac
-    if [ $# -gt 0 ]; then
-        seconds=$1
-        shift
-    fi
+    [ $# -eq 0 ] || shift
     targets=("$@")
     [ ${#targets[@]} -gt 0 ] || all_targets
     [[ $seconds =~ ^[1-9][0-9]*$ ]] || { echo "$seconds is no number of seconds" >&2; exit 2; }
 
     install_packages
     build_targets
+    "${what}_all"
+}
+
+fuzz_all() {
     mkdir -p "$build/findings"
     run_all
     report
     [ "$findings" -eq 0 ]
+}
+
+# Of all inputs as few as do the same.
+keep_all() {
+    local target least
+    least=$(mktemp -d)
+    trap "rm -rf '$least'" EXIT
+    for target in "${targets[@]}"; do
+        mkdir "$least/$target"
+        unpack_learned "$target"
+        "$build/$here/fuzz_$target" -merge=1 -max_len=4096 -rss_limit_mb=1500 "$least/$target" "$build/corpus/$target" \
+            "$here/corpus/$target" >"$build/$target.log" 2>&1 || { tail -n 20 "$build/$target.log"; exit 1; }
+        (cd "$least/$target" && tar --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 -cf - *) |
+            gzip -9n >"$here/learned/$target.tar.gz"
+        echo "$target: $(ls "$least/$target" | wc -l) inputs"
+    done
 }
 
 all_targets() {
@@ -78,11 +100,16 @@ dictionary_of() {
     esac
 }
 
+unpack_learned() {
+    mkdir -p "$build/corpus/$1"
+    [ ! -e "$here/learned/$1.tar.gz" ] || tar -xzf "$here/learned/$1.tar.gz" -C "$build/corpus/$1"
+}
+
 run_target() {
     local target=$1 dictionary folder arguments=()
     dictionary=$here/dictionary/$(dictionary_of "$target").dict
     [ ! -e "$dictionary" ] || arguments+=(-dict="$dictionary")
-    mkdir -p "$build/corpus/$target"
+    unpack_learned "$target"
     rm -f "$build/$target.stop"
     for folder in "$here/corpus/$target" "$here/regression/$target"; do
         [ ! -d "$folder" ] || arguments+=("$folder")
