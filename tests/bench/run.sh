@@ -4,7 +4,7 @@
 #
 #   tests/bench/run.sh NAME…      in this order; what there is:
 #
-#   calls unix syscalls flood sse idle accepts queue follow start bodies tls    tests/bench/proxy/run.sh
+#   calls unix syscalls flood sse idle accepts queue kept follow start bodies tls    tests/bench/proxy/run.sh
 #   drain latency delay kinds concurrency bare                                  tests/bench/webhook/run.sh
 #   store                                                                       build-bench/bench_store
 #   instructions                                                                tests/bench/instructions.sh
@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-proxy=(calls unix syscalls flood sse idle accepts queue follow start bodies tls)
+proxy=(calls unix syscalls flood sse idle accepts queue kept follow start bodies tls)
 webhook=(drain latency delay kinds concurrency bare)
 
 # is_in WORD LIST…

@@ -12,6 +12,7 @@
 #   tests/bench/proxy/run.sh idle [CONNECTIONS]   memory of an idle kept connection (2000)
 #   tests/bench/proxy/run.sh accepts [RATE]       calls while asynchronous ones are accepted, RATE a second (1000)
 #   tests/bench/proxy/run.sh queue [RUNS]         CPU of an asynchronous run, alone and among RUNS that wait (10000)
+#   tests/bench/proxy/run.sh kept                 memory that large answers take which become webhooks
 #   tests/bench/proxy/run.sh follow [FOLLOWERS]   kept event streams: memory, CPU and latency of followers (1000)
 #   tests/bench/proxy/run.sh start                time from fork to listening, memory when idle
 #   tests/bench/proxy/run.sh bodies [ROUNDS]      large bodies: GiB/s, CPU time, growth of memory (5)
@@ -30,8 +31,10 @@ declare -A port=([hookline]=18080 [haproxy]=18081 [nginx]=18082     # in front o
     [hookline-jwt]=18088                                            # the same, callers with tokens
     [hookline-follow]=18089                                         # the same, callers follow runs
     [hookline-unix]=18083 [haproxy-unix]=18084 [nginx-unix]=18085)  # of the latter
+receiver=18068                                           # of webhooks
 tls_app=18067                                            # 127.0.0.1:18067, with TLS
 port+=([hookline-tls]=18060 [haproxy-tls]=18062 [nginx-tls]=18064  # callers speak TLS
+    [hookline-kept]=18066
     [hookline-app]=18061 [haproxy-app]=18063 [nginx-app]=18065)    # the app does
 declare -A pid=()
 token=                                                   # what calls of a contender carry, if it asks for one
@@ -45,7 +48,7 @@ main() {
     instructions | profile) prepare haproxy nginx valgrind ;;
     syscalls) prepare haproxy nginx strace ;;
     tls) prepare haproxy nginx openssl ;;
-    accepts | queue | follow) prepare ;;
+    accepts | queue | kept | follow) prepare ;;
     all) prepare haproxy nginx valgrind strace openssl ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
@@ -56,7 +59,7 @@ main() {
         "measure_$what" "$@"
         return
     fi
-    for what in calls unix instructions syscalls flood sse idle accepts queue follow start bodies tls; do
+    for what in calls unix instructions syscalls flood sse idle accepts queue kept follow start bodies tls; do
         "measure_$what"
     done
 }
@@ -112,6 +115,8 @@ command_of() {
         settings+=(HOOKLINE_AUTH=jwt HOOKLINE_JWT_SECRET="$secret" HOOKLINE_JWT_JWKS_FILE="$work/jwks.json")
     [ "$name" = "${name%-follow}" ] || settings+=(HOOKLINE_MAX_FOLLOWERS="$followers"
         HOOKLINE_SSE_HEARTBEAT=0 HOOKLINE_ASYNC_CONCURRENCY=$((followers / 25 + 10)))
+    [ "$name" = "${name%-kept}" ] || settings+=(HOOKLINE_WEBHOOK_ALLOW=127.0.0.0/8
+        HOOKLINE_WEBHOOK_SECRET="$(head -c 24 /dev/urandom | base64 -w0)")
     [ "$name" = "${name%-tls}" ] || settings+=(HOOKLINE_TLS_CERT_FILE="$work/tls.crt" HOOKLINE_TLS_KEY_FILE="$work/tls.key")
     [ "$name" = "${name%-app}" ] ||
         settings+=(HOOKLINE_APP_URL="https://127.0.0.1:$tls_app" HOOKLINE_APP_CA_FILE="$work/tls.crt")
@@ -347,6 +352,13 @@ measure_queue() {
             printf "%-14s %12.1f %12.1f %8.2f\n", "hookline", a * 1000, w * 1000, w / a }'
     done
     stop hookline
+}
+
+measure_kept() {
+    heading "Own memory (RssAnon) while large answers become webhooks"
+    start hookline-kept
+    on_load_core kept -w $receiver "hookline:${port[hookline-kept]}:${pid[hookline-kept]}"
+    stop hookline-kept
 }
 
 measure_follow() {
