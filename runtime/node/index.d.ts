@@ -17,8 +17,17 @@ export interface Context {
 }
 
 /** A file of a form (multipart/form-data). */
-export interface File extends Blob {
+export interface FormFile {
+    /** What the caller calls it, without directories. */
     readonly name: string;
+    readonly type: string;
+    readonly size: number;
+    /** A file with its bytes, until the call has ended. */
+    readonly path: string;
+    text(): Promise<string>;
+    bytes(): Promise<Uint8Array>;
+    arrayBuffer(): Promise<ArrayBuffer>;
+    stream(): ReadableStream<Uint8Array>;
 }
 
 /** A JSON Schema (2020-12) of a function's body. */

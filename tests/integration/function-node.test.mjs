@@ -1,6 +1,6 @@
 // A file of functions in JavaScript: which exports are endpoints, what becomes of values and errors, what ends the start.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FILE, test } from './lib/case.mjs';
 import { runHost, startHost } from './lib/function.mjs';
@@ -67,11 +67,25 @@ export function* unfit() { yield 1; yield Symbol('s'); }
 export function* long() { for (;;) yield 'x'.repeat(1000); }
 export const busy = ({ ms }) => { for (const end = Date.now() + ms; Date.now() < end; ); return 'done'; };
 export const keys = (body) => [Object.keys(body).length, Object.getPrototypeOf(body) === Object.prototype, Object.hasOwn(body, 'constructor')];
-export const huge = ({ kind }) => (kind === 'text' ? ['x'.repeat(2 ** 28), 'x'.repeat(2 ** 28)] : new Uint8Array(5_000_000).fill(7));
+export const huge = () => new Uint8Array(5_000_000).fill(7);
 export const typed = ({ size = 1 }) => size;
+export async function form({ image, n, note, tags }, { runId }) {
+    const text = await image.text();
+    return { kind: String(image), name: image.name, type: image.type, size: image.size, bytes: (await image.bytes()).length, text: text.slice(0, 9), path: image.path, n, note, tags };
+}
+export const loose = ({ a, b }) => [typeof a, b?.size ?? b];
 export const _hidden = () => 1, $odd = () => 1, data = 3;
 export class Service {}
 export const schema = {
+    form: {
+        type: 'object',
+        properties: {
+            image: { type: 'string', format: 'binary' }, n: { type: 'integer' }, note: { type: 'string' },
+            tags: { type: 'array', items: { type: 'string' } },
+        },
+        required: ['image'],
+        additionalProperties: false,
+    },
     typed: {
         type: 'object',
         properties: {
@@ -145,8 +159,7 @@ test('a value that JSON has no form for is a 500 that says what and where', asyn
         assert.match(answer.json().detail, /^value\(\) gave a value that is not JSON: /);
         assert.match(answer.json().detail, pattern);
     }
-    assert.match((await host.call('huge', { kind: 'text' })).json().detail, /its text is too long for one string/);
-    const bytes = await host.call('huge', { kind: 'bytes' });
+    const bytes = await host.call('huge', {});
     assert.deepEqual([bytes.body.length, bytes.headers['content-length']], [5_000_000, '5000000']);
 });
 
@@ -254,6 +267,45 @@ test('a stream that fails after ten values has them, an error event and no end; 
         assert.match(text, pattern);
     }
     assert.match((await host.call('long', {})).json().detail, /longer than HOOKLINE_FUNCTION_MAX_BODY allows/);
+});
+
+test('a form’s fields and files are members, and nothing is left of them', async (t) => {
+    const host = await main();
+    const send = async (name, members) => {
+        const form = new FormData();
+        for (const [key, value] of members) form.append(key, ...[value].flat());
+        const answer = await fetch(`${host.url}/${name}`, { method: 'POST', body: form });
+        return [answer.status, await answer.json()];
+    };
+    const image = [new Blob(['\r\n--x', Buffer.alloc(3_000_000, 'y')], { type: 'image/png' }), 'C:\\a b.png'];
+    const [status, seen] = await send('form', [['image', image], ['n', '3'], ['note', '7'], ['tags', 'a']]);
+    assert.equal(status, 200, JSON.stringify(seen));
+    const { path, ...rest } = seen;
+    assert.deepEqual(rest, {
+        kind: '[object FormFile]', name: 'a b.png', type: 'image/png', size: 3_000_005, bytes: 3_000_005, text: '\r\n--xyyyy',
+        n: 3, note: '7', tags: ['a'],
+    });
+    await assert.rejects(access(path), 'the file has gone with the call');
+    assert.deepEqual(await send('loose', [['a', '7'], ['b', 'x'], ['b', 'y']]), [200, ['string', ['x', 'y']]]);
+    assert.deepEqual(await send('loose', [['b', [new Blob([]), 'none']]]), [200, ['undefined', 0]]);
+    const [wrong, { detail }] = await send('form', [['image', [new Blob(['x']), 'x']], ['n', 'many'], ['note', [new Blob(['x']), 'x']], ['other', '1']]);
+    assert.equal(wrong, 422);
+    assert.match(detail, /^form\(\): 'n' must be an integer, not a string \("many"\); 'note' must be a string, not a file; 'other' is not a parameter/);
+    const raw = (body, type = 'multipart/form-data; boundary=b') => host.call('loose', body, { headers: { 'Content-Type': type } });
+    for (const [body, why] of [
+        ['--b\r\n', /it has no end/],
+        ['--b\r\n\r\nx\r\n--b--', /a part of it has no name/],
+        ['--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b', /it has no end/],
+        [`--b\r\n${'x'.repeat(20_000)}`, /the head of a part has no end, or is too long/],
+        [`--b\r\nContent-Disposition: form-data; name=a\r\n\r\n${'x'.repeat(2 ** 20 + 1)}\r\n--b--`, /the field 'a' is too long/],
+    ]) {
+        const answer = await raw(body);
+        assert.equal(answer.status, 400);
+        assert.match(answer.json().detail, why);
+    }
+    assert.match((await raw('x', 'multipart/form-data')).json().detail, /names no boundary/);
+    const odd = 'before\r\n--b \r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n--bb\r\n--b\r\ncontent-disposition: form-data; name=b; filename=""\r\n\r\n\r\n--b--behind';
+    assert.deepEqual((await raw(odd)).json(), ['string', 0]);
 });
 
 test('a function that computes delays no health check', async () => {

@@ -19,6 +19,7 @@ export class Exchange {
     takenAt;
     status = 0;
     body;
+    form; // in place of a body
     held = 0;
     isGone = false;
     #request;
@@ -61,7 +62,8 @@ export class Exchange {
         let { body } = this;
         const transfer = [];
         this.body = undefined;
-        if (body.length <= SHORT_BODY) {
+        if (this.form) body = this.form.parts;
+        else if (body.length <= SHORT_BODY) {
             try {
                 body = strict.decode(body);
             } catch {

@@ -5,6 +5,7 @@
 import { BadBody, membersOf, textOf } from './json.mjs';
 import { Context, Reply, current, enter } from './context.mjs';
 import * as log from './log.mjs';
+import { membersOfForm } from './upload.mjs';
 import { NotJson, bytesOf, nameOf, toJson } from './value.mjs';
 
 const JSON_TYPE = 'application/json';
@@ -99,7 +100,9 @@ class Call {
 
     serve(endpoint, body) {
         try {
-            const members = membersOf(typeof body === 'string' ? body : textOf(body), endpoint.name);
+            const members = Array.isArray(body)
+                ? membersOfForm(body, endpoint.takes)
+                : membersOf(typeof body === 'string' ? body : textOf(body), endpoint.name);
             const wrong = endpoint.check?.(members);
             if (wrong !== undefined) throw new BadBody(422, wrong);
             const { run } = endpoint;

@@ -5,7 +5,7 @@ import module, { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as log from './log.mjs';
-import { BadSchema, checkOf } from './schema.mjs';
+import { BadSchema, checksOf } from './schema.mjs';
 import { schemaOf } from './signature.mjs';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
@@ -84,7 +84,7 @@ function offerPackage(full) {
 
 const isClass = (value) => /^class\b/.test(Function.prototype.toString.call(value));
 
-/** `{ name, run, check, input }` of each endpoint. Throws CannotStart. */
+/** `{ name, run, check, takes, input }` of each endpoint, as checksOf() has them; a function without a schema has no check. Throws CannotStart. */
 export function endpointsOf(file, exports) {
     const schemas = exports.schema ?? {};
     if (typeof schemas !== 'object' || Array.isArray(schemas))
@@ -105,9 +105,9 @@ export function endpointsOf(file, exports) {
 }
 
 function endpointOf(file, name, run, schema) {
-    if (schema === undefined) return { name, run, check: undefined, input: JSON.stringify(schemaOf(run)) };
+    if (schema === undefined) return { name, run, takes: () => true, input: JSON.stringify(schemaOf(run)) };
     try {
-        return { name, run, check: checkOf(name, schema), input: JSON.stringify(schema) };
+        return { name, run, ...checksOf(name, schema), input: JSON.stringify(schema) };
     } catch (error) {
         const why = error instanceof BadSchema ? error.message : `it is not JSON (${error.message})`;
         throw new CannotStart(`${file}: the schema of ${name}() cannot be held: ${why}`);

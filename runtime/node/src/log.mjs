@@ -3,6 +3,7 @@
 // run_id. What was printed cannot forge a line or drive a terminal: control characters are escaped as hookline does it.
 import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { Sink } from './sink.mjs';
 
@@ -10,6 +11,7 @@ const LEVELS = { debug: 0, info: 1, warn: 2, error: 3 };
 const LINE_MAX = 64 * 1024; // a longer line of output is cut into several, another text is cut off
 const OWN_FRAME = /node:internal|node:async_hooks|Worker\.emit \(node:events/;
 const HERE = new URL('..', import.meta.url).href;
+const HERE_PATH = fileURLToPath(HERE);
 
 // C0, DEL, C1, line and paragraph separators, what turns the reading direction, halves of surrogate pairs.
 const UNSAFE = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g;
@@ -49,7 +51,7 @@ export function writeError(message, error, fields = {}, runId = current()?.runId
 }
 
 /** A frame of this host, or of what lies between it and the author's code. */
-const isOwn = (line) => /^\s+at /.test(line) && (line.includes(HERE) || OWN_FRAME.test(line));
+const isOwn = (line) => /^\s+at /.test(line) && (line.includes(HERE) || line.includes(HERE_PATH) || OWN_FRAME.test(line));
 
 /** As Node prints it, with the errors behind it. */
 export function stackOf(error) {

@@ -2,6 +2,7 @@
 // A schema that cannot be held ends the start: one that is none, or that has a keyword which asks for something that is
 // not looked at here.
 import { cut } from './json.mjs';
+import { FormFile } from './upload.mjs';
 import { isDeepStrictEqual } from 'node:util';
 
 export class BadSchema extends Error {}
@@ -10,7 +11,8 @@ const MOST_FAULTS = 20; // of one call; the others are counted
 const ANNOTATIONS = new Set(
     '$schema $id $comment $anchor title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType contentSchema $defs definitions'.split(' '),
 );
-const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+const isFile = (value) => value instanceof FormFile;
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value) && !isFile(value);
 const TYPES = {
     null: [(value) => value === null, 'null'],
     boolean: [(value) => typeof value === 'boolean', 'true or false'],
@@ -25,6 +27,7 @@ const TYPES = {
 function kindOf(value) {
     if (value === null) return 'null';
     if (Array.isArray(value)) return 'an array';
+    if (isFile(value)) return 'a file';
     if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a number with a fraction';
     return { boolean: `${value}`, string: 'a string' }[typeof value] ?? 'an object';
 }
@@ -70,12 +73,14 @@ const isText = (value) => typeof value === 'string';
 const lengthOf = (text) => [...text].length; // characters, not halves of them
 
 const KEYWORDS = {
-    type(wanted) {
+    type(wanted, compile, siblings) {
         const names = Array.isArray(wanted) ? list(wanted, 'type') : [wanted];
         for (const name of names)
             if (!Object.hasOwn(TYPES, name)) throw new BadSchema(`there is no type ${said(name)}: ${Object.keys(TYPES).join(', ')}`);
         const claim = names.map((name) => TYPES[name][1]).join(' or ');
+        const takesFiles = names.includes('string') && (siblings.format === 'binary' || siblings.contentMediaType !== undefined);
         return (value, path, faults) => {
+            if (takesFiles && isFile(value)) return;
             if (!names.some((name) => TYPES[name][0](value))) faults.push([path, expected(claim, value)]);
         };
     },
@@ -258,15 +263,26 @@ function compileSchema(root) {
     return compile(root, '');
 }
 
-/** `check(members)` gives what is wrong as one text, or undefined. Throws BadSchema. */
-export function checkOf(name, schema) {
+/**
+ * `check(members)` gives what is wrong as one text, or undefined; `takes(member, value)` says whether that member of a form
+ * may be that. Throws BadSchema.
+ */
+export function checksOf(name, schema) {
     const check = compileSchema(schema);
-    return (members) => {
-        const faults = [];
-        check(members, '', faults);
-        if (faults.length === 0) return undefined;
-        const texts = faults.slice(0, MOST_FAULTS).map(([path, claim]) => `${path === '' ? 'the body' : `'${path}'`} ${claim}`);
-        const more = faults.length > MOST_FAULTS ? `; and ${faults.length - MOST_FAULTS} more` : '';
-        return `${name}(): ${texts.join('; ')}${more}`;
-    };
+    return { takes: (member, value) => takes(check, member, value), check: (members) => textOf(name, check, members) };
+}
+
+function takes(check, member, value) {
+    const faults = [];
+    check({ [member]: value }, '', faults);
+    return !faults.some(([path]) => path === member || path.startsWith(`${member}.`) || path.startsWith(`${member}[`));
+}
+
+function textOf(name, check, members) {
+    const faults = [];
+    check(members, '', faults);
+    if (faults.length === 0) return undefined;
+    const texts = faults.slice(0, MOST_FAULTS).map(([path, claim]) => `${path === '' ? 'the body' : `'${path}'`} ${claim}`);
+    const more = faults.length > MOST_FAULTS ? `; and ${faults.length - MOST_FAULTS} more` : '';
+    return `${name}(): ${texts.join('; ')}${more}`;
 }

@@ -9,6 +9,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Exchange } from './exchange.mjs';
+import { BadForm, FormReader, NoRoom } from './form.mjs';
 import { runIdOf } from './id.mjs';
 import * as log from './log.mjs';
 import { REFUSALS, phraseOf, problemOf } from './problem.mjs';
@@ -87,6 +88,7 @@ function release(exchange) {
 }
 
 function drop(exchange) {
+    exchange.form?.close();
     held -= exchange.held;
     exchange.held = 0;
 }
@@ -126,7 +128,7 @@ function answer(request, response, runId, { refusal, body }) {
         response.end(request.method === 'HEAD' ? undefined : text);
         if (!isShort) setTimeout(() => response.socket?.destroySoon(), 1000).unref();
     };
-    if (!isShort || head.Connection) send();
+    if (!isShort || head.Connection || request.readableEnded) send();
     else request.once('end', send);
     request.resume();
 }
@@ -151,12 +153,13 @@ function onRequest(request, response, expectsContinue = false) {
             onGone,
             release,
         });
-        readBody(request, exchange, what.isForm, most, refuse);
+        if (what.isForm) readForm(request, exchange, most, refuse).catch((error) => log.writeError('a form failed', error));
+        else readBody(request, exchange, most, refuse);
     }
 }
 
 /** Keeps the body until it is whole; then the call waits for its turn. */
-function readBody(request, exchange, isForm, most, refuse) {
+function readBody(request, exchange, most, refuse) {
     const chunks = [];
     let isRefused = false;
     const stop = (refusal) => {
@@ -189,6 +192,35 @@ function readBody(request, exchange, isForm, most, refuse) {
     request.on('close', () => {
         if (!request.complete) drop(exchange);
     });
+}
+
+/** The same of a form, whose files go to the disk as they come: a slow one is felt by its own caller. */
+async function readForm(request, exchange, most, refuse) {
+    let size = 0;
+    let why;
+    request.socket.setTimeout(BODY_TIMEOUT_MS);
+    request.once('timeout', () => request.destroy());
+    try {
+        exchange.form = new FormReader(request.headers['content-type']);
+        for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+            size += chunk.length;
+            if (size > most) throw REFUSALS.tooLarge;
+            await exchange.form.feed(chunk);
+        }
+        exchange.form.end();
+    } catch (error) {
+        if (error instanceof BadForm) why = [400, `The request's form cannot be read: ${error.message}.`];
+        else if (error instanceof NoRoom) why = REFUSALS.upload;
+        else if (Array.isArray(error)) why = error;
+        else exchange.abandon(); // the caller has gone
+    }
+    request.socket?.setTimeout(0);
+    if (why !== undefined) {
+        exchange.abandon();
+        refuse(why);
+    }
+    if (exchange.isGone) exchange.form?.close();
+    else enqueue(exchange);
 }
 
 /** What is no HTTP, or comes too slowly. */

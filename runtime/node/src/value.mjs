@@ -9,6 +9,8 @@ const LONGEST_PATH = 1000; // characters of a path that is told
 // What a lost value leaves behind: null of NaN and invalid dates; {} of a Map, a Set, an Error, a Promise, an ArrayBuffer;
 // members named 0, 1, … of a typed array; what Buffer makes of itself.
 const LOSSES = /null|\{\}|\{"0":|"type":"Buffer"/;
+const TOO_LONG = /string length/i;
+const SAID_LONG = 'its text is too long for one string';
 const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer;
 
 /** The value as JSON text; undefined is null. Throws NotJson, and what a toJSON() of the author's throws. */
@@ -19,7 +21,8 @@ export function toJson(value) {
         text = JSON.stringify(value);
     } catch (error) {
         if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
-        return writeAll(value); // a BigInt, a circle, too deep, too long
+        if (TOO_LONG.test(error.message)) throw new NotJson(`${nameOf(value)} (${SAID_LONG})`);
+        return writeAll(value); // a BigInt, a circle, too deep
     }
     return text === undefined || LOSSES.test(text) ? writeAll(value) : text;
 }
@@ -29,7 +32,7 @@ function writeAll(value) {
         return write(value, '', new Set());
     } catch (error) {
         if (!(error instanceof RangeError)) throw error;
-        const what = /string length/i.test(error.message) ? 'its text is too long for one string' : 'it is nested too deep';
+        const what = TOO_LONG.test(error.message) ? SAID_LONG : 'it is nested too deep';
         throw new NotJson(`${nameOf(value)} (${what})`);
     }
 }
