@@ -9,6 +9,7 @@ import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { clog } from './lib/clogged.mjs';
 import { FUNCTION_BINARY, compileText } from './lib/function.mjs';
+import { NODE_HOST } from './lib/hosts.mjs';
 import { DEBIAN, PACKAGE, get, runPython, coreSettings, startPython } from './lib/python.mjs';
 import { freePort, temporaryDirectory } from './lib/sidecar.mjs';
 import { caller } from './lib/stage.mjs';
@@ -89,6 +90,16 @@ def setup():
         raise ValueError("it returned 7")
 `;
 
+const IN_JAVASCRIPT = `
+export function says({ lines = 1, length = 500 }) {
+    for (let i = 0; i < lines; i++) console.log('y'.repeat(length));
+}
+
+export function setup() {
+    if (process.env.FAILS) throw new Error('it returned 7');
+}
+`;
+
 const hosts = {
     async C(t) {
         return { command: [FUNCTION_BINARY, await compileText(t, IN_C)], env: { ASAN_OPTIONS: 'exitcode=99' } };
@@ -98,6 +109,11 @@ const hosts = {
         await writeFile(file, IN_PYTHON);
         const command = [DEBIAN, '-m', 'hookline_runtime', file];
         return { command, env: { PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', ...coreSettings() } };
+    },
+    async Node(t) {
+        const file = join(await temporaryDirectory(t), 'main.mjs');
+        await writeFile(file, IN_JAVASCRIPT);
+        return { command: [process.execPath, NODE_HOST, file], env: {} };
     },
 };
 
@@ -158,6 +174,16 @@ for (const [kind, host] of Object.entries(hosts)) {
         assert.deepEqual(noise, []);
     });
 
+    test(`${kind}: why it does not start is in a log that is read late`, async (t) => {
+        const { child, path, read, ended } = await spawnClogged(t, host, { FAILS: 'yes' });
+        const holds = () => readlink(`/proc/${child.pid}/fd/2`).catch(() => null);
+        await until('it has the full pipe', async () => (await holds()) === path);
+        const output = read();
+        assert.deepEqual(await within('the end', ended), [1, null]);
+        await until('the error is there', () => /returned 7/.test(output.text));
+    });
+
+    if (kind === 'Node') continue; // which forks nothing
     test(`${kind}: a forked process waits for no reader of the log either`, async (t) => {
         const app = await startClogged(t, host);
         const forks = app.call('forks');
@@ -169,15 +195,6 @@ for (const [kind, host] of Object.entries(hosts)) {
         assert.equal((await forks).json(), 0);
         await until('its last line is there', () => log.some((l) => l.msg === 'again'));
         assert.equal(log.find((l) => /lines were dropped/.test(l.msg)).lines, 20);
-    });
-
-    test(`${kind}: why it does not start is in a log that is read late`, async (t) => {
-        const { child, path, read, ended } = await spawnClogged(t, host, { FAILS: 'yes' });
-        const holds = () => readlink(`/proc/${child.pid}/fd/2`).catch(() => null);
-        await until('it has the full pipe', async () => (await holds()) === path);
-        const output = read();
-        assert.deepEqual(await within('the end', ended), [1, null]);
-        await until('the error is there', () => /returned 7/.test(output.text));
     });
 }
 

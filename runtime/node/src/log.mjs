@@ -8,6 +8,7 @@ import { inspect } from 'node:util';
 import { Sink } from './sink.mjs';
 
 const LEVELS = { debug: 0, info: 1, warn: 2, error: 3 };
+const END_MS = 1000;
 const LINE_MAX = 64 * 1024; // a longer line of output is cut into several, another text is cut off
 const OWN_FRAME = /node:internal|node:async_hooks|Worker\.emit \(node:events/;
 const HERE = new URL('..', import.meta.url).href;
@@ -68,8 +69,8 @@ export function stackOf(error) {
 }
 
 /** Returns when what was logged is written, or nobody reads it. */
-export function finish() {
-    sink?.finish();
+export function finish(ms = END_MS) {
+    sink?.finish(ms);
 }
 
 function lineOf(level, message, fields, runId) {

@@ -21,6 +21,7 @@ Serves the exported functions of a JavaScript file: POST /NAME with a JSON objec
 
 HOOKLINE_FUNCTION_CONCURRENCY=N lets N calls run at once; runtime/README.md has the other settings.
 `;
+const FAILED_END_MS = 5000;
 const BLOCKED_MS = 500; // longer than a set-up may take, so that one which is busy is ended from outside
 
 const version = () => JSON.parse(fs.readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version;
@@ -52,8 +53,9 @@ function readAll(command) {
 
 const exit = process.exit.bind(process);
 
+/** Nobody waits for a process that failed, but somebody wants to know why. */
 function end(status) {
-    log.finish();
+    log.finish(status ? FAILED_END_MS : undefined);
     exit(status);
 }
 

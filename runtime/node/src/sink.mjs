@@ -35,24 +35,29 @@ export class Sink {
     }
 
     put(line) {
-        if (this.#size > MOST_KEPT) {
-            this.#dropped++;
-            return;
-        }
-        if (this.#dropped > 0) {
-            line = this.#tellDropped(this.#dropped) + line;
-            this.#dropped = 0;
-        }
-        const bytes = Buffer.from(line);
-        this.#kept.push(bytes);
-        this.#size += bytes.length;
+        if (this.#size > MOST_KEPT) this.#dropped++;
+        else this.#keep(this.#sayDropped() + line);
         this.#pump();
     }
 
     /** What can be written within `ms`, at the process's end. */
-    finish(ms = 1000) {
+    finish(ms) {
         const end = Date.now() + ms;
-        while (!this.#pump() && Date.now() < end) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);
+        const never = new Int32Array(new SharedArrayBuffer(4));
+        while (!this.#pump() && Date.now() < end) Atomics.wait(never, 0, 0, RETRY_MS);
+    }
+
+    #keep(line) {
+        const bytes = Buffer.from(line);
+        this.#kept.push(bytes);
+        this.#size += bytes.length;
+    }
+
+    /** The line that says how many were dropped since the last one did. */
+    #sayDropped() {
+        const count = this.#dropped;
+        this.#dropped = 0;
+        return count > 0 ? this.#tellDropped(count) : '';
     }
 
     /** Whether all is written. */
@@ -60,6 +65,10 @@ export class Sink {
         const before = Atomics.compareExchange(this.#owner, 0, 0, this.#thread);
         if (before === 0 || before === this.#thread) {
             while (this.#kept.length > 0 && this.#writeFirst());
+            if (this.#kept.length === 0 && this.#dropped > 0) {
+                this.#keep(this.#sayDropped());
+                this.#writeFirst();
+            }
             // In the middle of a line nobody else may write.
             if (this.#kept.length === 0 || !this.#kept[0].isPartial) Atomics.store(this.#owner, 0, 0);
         }
