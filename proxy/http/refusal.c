@@ -497,7 +497,8 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The app is not ready: its functions are listed once it is."),
     ROW(FUNCTIONS_NONE, 404,
         "The app lists no functions: GET /_hookline/functions, which the function hosts "
-        "(hookline_runtime, hookline-function) answer, gave no list."),
+        "(hookline_runtime, hookline-functions, hookline-function) answer, gave no "
+        "list."),
     ROW(FUNCTIONS_UNREACHABLE, 502, "The app could not be asked: there was no connection to it."),
     WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files are read-only."),
     ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),

@@ -62,13 +62,37 @@ static enum hl_err list_functions(struct hl_module *module, const char *path, ch
     return HL_OK;
 }
 
+/* What serves a file of another language, by what its name ends in; NULL: no other one does. */
+static const char *other_host(const char *path)
+{
+    static const struct {
+        const char *ending, *host;
+    } others[] = {{".py", "python3 -m hookline_runtime"}, {".mjs", "hookline-functions"},
+        {".cjs", "hookline-functions"}, {".js", "hookline-functions"},
+        {".ts", "hookline-functions"}, {".mts", "hookline-functions"}};
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; ending && i < HL_ARRAY_LEN(others); i++)
+        if (strcmp(ending, others[i].ending) == 0)
+            return others[i].host;
+    return NULL;
+}
+
+static enum hl_err refuse_object(const char *path, char why[HL_SETTINGS_WHY])
+{
+    const char *host = other_host(path);
+    if (host)
+        snprintf(why, HL_SETTINGS_WHY,
+            "%.300s is no shared object; files of its kind are served by %s", path, host);
+    else
+        snprintf(why, HL_SETTINGS_WHY, "cannot load %.400s", dlerror());
+    return HL_ERR_INVALID;
+}
+
 enum hl_err hl_module_load(struct hl_module *module, const char *path, char why[HL_SETTINGS_WHY])
 {
     *module = (struct hl_module){.handle = open_object(path)};
-    if (!module->handle) {
-        snprintf(why, HL_SETTINGS_WHY, "cannot load %.400s", dlerror());
-        return HL_ERR_INVALID;
-    }
+    if (!module->handle)
+        return refuse_object(path, why);
     module->face = dlsym(module->handle, HL_FN_SYMBOL);
     if (!module->face)
         return refuse(why, path, "has no functions for hookline: it lacks HL_FN_MODULE");

@@ -243,6 +243,8 @@ test('what cannot be served is refused with one line that says why', async (t) =
     }
     for (const [args, env, code, why] of [
         [['/nonexistent.so'], {}, 1, /cannot load \/nonexistent.so: .*No such file/],
+        [[inRepository('deploy/demo/main.py')], {}, 1, /no shared object; .* served by python3 -m hookline_runtime$/m],
+        [[inRepository('tests/integration/functions/probe.mjs')], {}, 1, /served by hookline-functions$/m],
         [[], {}, 2, /^usage: /],
         [['--nope', object], {}, 2, /^usage: /m],
         [[object], { HOOKLINE_FUNCTION_CONCURRENCY: '0' }, 1, /CONCURRENCY is "0": allowed is 1 to/],
