@@ -1,5 +1,4 @@
-// What every function host does alike, whatever language the functions are written in: calls, streams, refusals, callers
-// who leave, the end.
+// What every function host does alike, in whatever language: calls, streams, refusals, callers who leave, the end.
 import assert from 'node:assert/strict';
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
