@@ -44,7 +44,7 @@ export const bytes = ({ kind }) => ({
     arraybuffer: new Uint8Array([97, 98]).buffer, none: new Uint8Array(), blob: new Blob(['ab'], { type: 'text/x' }),
     stream: new Blob(['ab']).stream(),
 })[kind];
-export const response = () => new Response('made', { status: 201, headers: { 'Content-Type': 'text/x', 'X-Mine': 'a', Connection: 'close' } });
+export const response = ({ status }) => status ? new Response(null, { status }) : new Response('made', { status: 201, headers: { 'Content-Type': 'text/x', 'X-Mine': 'a', Connection: 'close' } });
 export async function later({ ms = 0 }) { await new Promise((resolve) => setTimeout(resolve, ms)); return context().runId; }
 export async function tells(_, { runId, headers, attempt, deadline, signal, progress: tell }) {
     tell({ half: 'ä' });
@@ -141,6 +141,8 @@ test('values become JSON, bytes, or what a Response says', async () => {
     }
     const made = await host.call('response', {});
     assert.deepEqual([made.status, made.text, made.headers['content-type'], made.headers['x-mine']], [201, 'made', 'text/x', 'a']);
+    const empty = await host.call('response', { status: 204 });
+    assert.deepEqual([empty.status, empty.text, empty.headers['content-length']], [204, '', undefined]);
     for (const status of [200, 404, 599]) assert.equal((await host.call('answered', { status, body: { a: 1 } })).status, status);
     assert.equal((await host.call('answered', { status: 204 })).text, '');
     assert.equal((await host.call('answered', { status: 201, body: '<p>', type: 'text/html' })).headers['content-type'], 'text/html');

@@ -50,6 +50,14 @@ export class Exchange {
         this.#home.onGone(this);
     };
 
+    get socket() {
+        return this.#request.socket;
+    }
+
+    destroy() {
+        this.#response.destroy();
+    }
+
     /** It was refused: whoever refused it answers. */
     abandon() {
         this.isGone = true;

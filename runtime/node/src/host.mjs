@@ -181,7 +181,8 @@ class Call {
             await this.#sendBody(new Source(response.body), response.status, fields, undefined);
             return;
         }
-        this.#post('begin', false, response.status, [...fields, ['Content-Length', 0]]);
+        const hasLength = response.status !== 204 && response.status !== 304; // RFC 9110 8.6
+        this.#post('begin', false, response.status, hasLength ? [...fields, ['Content-Length', 0]] : fields);
         this.#over('end');
     }
 

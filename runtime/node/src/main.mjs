@@ -116,6 +116,7 @@ function startServer(settings) {
     const server = new Worker(new URL('server.mjs', import.meta.url), {
         workerData: { settings, shared },
         execArgv: [],
+        env: { ...process.env, NODE_OPTIONS: '' }, // what is preloaded is for the author's code
         stdin: false,
         stdout: true,
         stderr: true,

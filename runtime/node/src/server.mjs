@@ -27,6 +27,8 @@ log.start(settings, shared.logOwner, 2, () => undefined);
 
 const maxHeld = Math.max(settings.maxBody * 4, LEAST_MAX_HELD);
 const exchanges = new Map(); // those that are in the queue or inside, by number
+const arriving = new Set(); // exchanges whose body is not whole
+const sockets = new Set();
 let directory;
 let server;
 let isStopping = false;
@@ -162,6 +164,7 @@ function onRequest(request, response, expectsContinue = false) {
 function readBody(request, exchange, most, refuse) {
     const chunks = [];
     let isRefused = false;
+    arriving.add(exchange);
     const stop = (refusal) => {
         if (isRefused) return;
         isRefused = true;
@@ -174,6 +177,7 @@ function readBody(request, exchange, most, refuse) {
     const isWhole = () => {
         if (isRefused || exchange.isGone) return;
         request.socket.setTimeout(0);
+        arriving.delete(exchange);
         exchange.body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
         enqueue(exchange);
     };
@@ -190,6 +194,7 @@ function readBody(request, exchange, most, refuse) {
     request.on('end', isWhole);
     request.on('error', () => {}); // the caller has gone: 'close' says so
     request.on('close', () => {
+        arriving.delete(exchange);
         if (!request.complete) drop(exchange);
     });
 }
@@ -198,6 +203,7 @@ function readBody(request, exchange, most, refuse) {
 async function readForm(request, exchange, most, refuse) {
     let size = 0;
     let why;
+    arriving.add(exchange);
     request.socket.setTimeout(BODY_TIMEOUT_MS);
     request.once('timeout', () => request.destroy());
     try {
@@ -214,6 +220,7 @@ async function readForm(request, exchange, most, refuse) {
         else if (Array.isArray(error)) why = error;
         else exchange.abandon(); // the caller has gone
     }
+    arriving.delete(exchange);
     request.socket?.setTimeout(0);
     if (why !== undefined) {
         exchange.abandon();
@@ -273,6 +280,10 @@ async function listen(callees) {
     server.on('request', (request, response) => onRequest(request, response));
     server.on('checkContinue', (request, response) => onRequest(request, response, true));
     server.on('clientError', onClientError);
+    server.on('connection', (socket) => {
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+    });
     const { host, port, socket } = settings;
     if (socket) await clearSocket(socket);
     const where = socket ? { path: socket } : { host, port };
@@ -295,6 +306,11 @@ function stop() {
         endIfOver();
     });
     server.closeIdleConnections?.();
+    // Of its own time-outs a server that closes keeps none.
+    setTimeout(() => {
+        const busy = new Set([...exchanges.values(), ...arriving].map(({ socket }) => socket));
+        for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+    }, HEAD_TIMEOUT_MS).unref();
 }
 
 function endIfOver() {
@@ -326,6 +342,17 @@ const messages = {
 };
 
 parentPort.on('message', ([kind, ...rest]) => {
-    if (Object.hasOwn(messages, kind)) messages[kind](...rest);
-    else exchanges.get(rest[0])?.[kind](...rest.slice(1));
+    if (Object.hasOwn(messages, kind)) {
+        messages[kind](...rest);
+        return;
+    }
+    const [number, ...what] = rest;
+    const exchange = exchanges.get(number);
+    try {
+        exchange?.[kind](...what);
+    } catch (error) { // a field that cannot be sent: the others' calls go on
+        log.writeError('an answer could not be sent', error, {}, exchange.runId);
+        exchange.destroy();
+        if (exchanges.has(number)) release(exchange);
+    }
 });
