@@ -57,6 +57,11 @@ test('what cannot be served ends with status 1 and says why', async (t) => {
         ['def setup():\n    while True: pass\ndef run(): pass\n', /^setup\(\) has not ended within 0\.2 s/, /in setup\n/],
         ['def run(): pass\n\ndef run(x): pass\n', /defines run\(\) twice, in line 1 and in line 3/],
         ['class Own: pass\ndef run(a: int, x: Own): pass\n', /run\(\): the hint of 'x' cannot be held: main\.Own$/],
+        [
+            'from pydantic import Field\nfrom typing import Annotated\ndef run(x: Annotated[str, Field(regex="[")]): pass\n',
+            /run\(\): the hint of 'x' cannot be held: regex='\[' \(unterminated character set/,
+        ],
+        ['from pydantic import Field\ndef run(x: int = Field(2, ge="a")): pass\n', /'x' cannot be held: ge='a' of an integer$/],
         ['def run(x: complex): pass\n', /run\(\): the hint of 'x' cannot be held: complex$/],
         ['from pathlib import Path\ndef run(x: list[Path]): pass\n', /'x' cannot be held: pathlib\.Path would name files/],
         [

@@ -36,6 +36,30 @@ test('sys.exit() in a task, or an exception that cannot be shown, ends one call 
         t,
         `
 import asyncio, sys
+from pydantic import BaseModel, validator
+
+def model_that(raises):
+    class Model(BaseModel):
+        x: int
+        @validator("x", allow_reuse=True)
+        def check(cls, value):
+            raise raises
+    return Model
+
+class Speechless(ValueError):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+Exits, Refuses, Chokes = model_that(SystemExit(4)), model_that(KeyError("x")), model_that(Speechless())
+
+def exits(model: Exits):
+    return 1
+
+async def refuses(model: Refuses):
+    return 1
+
+def chokes(model: Chokes):
+    return 1
 
 class Mute(Exception):
     def __str__(self):
@@ -64,8 +88,9 @@ def plain():
 `,
     );
     const failures = { gathers: 'SystemExit: 3', returns: 'SystemExit: 3', mute: 'main.Mute', syntax: 'SyntaxError: odd' };
-    for (const [name, detail] of Object.entries(failures)) {
-        const response = await app.call(name, {});
+    const validators = { exits: 'SystemExit: 4', refuses: "KeyError: 'x'", chokes: 'RuntimeError: no words' };
+    for (const [name, detail] of Object.entries({ ...failures, ...validators })) {
+        const response = await app.call(name, name in validators ? { model: { x: 1 } } : {});
         assert.equal(response.status, 500, name);
         assert.ok(response.json().detail.startsWith(detail), response.text);
         assert.equal((await app.call('fine', {})).text, '"fine"', `an async function after ${name}`);

@@ -180,7 +180,14 @@ test('type hints are held: a wrong type is 422 that names the parameter and what
         `
 from __future__ import annotations
 from typing import Any, Dict, List, Literal, Optional, Union
+import pydantic
 
+class Shy(pydantic.BaseModel):
+    n: int
+    @classmethod
+    def schema(cls, *args, **kwargs): raise RuntimeError("no schema")
+
+def shy(x: Shy): return x.n
 def a_dict(x: dict): return x
 def a_list(x: list): return x
 def an_int(x: int): return x
@@ -266,6 +273,10 @@ del Model
         assert.match(detail, pattern, name);
     }
     assert.equal((await app.call('an_optional', {})).json(), 7);
+    assert.equal((await app.call('shy', { x: { n: 3 } })).json(), 3, 'a model that cannot describe itself');
+    const { functions } = await (await fetch(`${app.url}/_hookline/functions`)).json();
+    assert.equal(functions.find(({ name }) => name === 'shy').input, null);
+    await app.logged(/^shy\(\): what it takes cannot be described, .*RuntimeError: no schema$/);
     assert.deepEqual((await app.call('unknown', { x: 1, y: 'a' })).json(), [1, 'a']);
     const notice = await app.logged(/unknown\(\): a type hint cannot be read/);
     assert.equal(notice.level, 'warn');

@@ -33,13 +33,14 @@ def main() -> None:
         app = loader.app_of(loader.load(options.file))
         host = Host(server, app.endpoints, event_loop)
         app.set_up(event_loop.run, server.setup_timeout_ms)
-        server.start(host.callees())
+        callees = host.callees()
+        server.start(callees)
     except CannotStart as reason:
         _refuse(reason)
     except OSError as error:
         log.write(logging.ERROR, str(error))
         sys.exit(1)
-    names = ", ".join(name for name, *_ in host.callees())
+    names = ", ".join(name for name, *_ in callees)
     where = [("address", server.address), ("functions", names), ("concurrency", server.concurrency)]
     if core.why_pure:
         level = logging.INFO if core.chosen == "python" else logging.WARNING

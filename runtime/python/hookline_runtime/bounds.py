@@ -5,6 +5,7 @@ needed for them.
 """
 from __future__ import annotations
 
+import decimal
 import math
 import operator
 import re
@@ -23,6 +24,7 @@ _ORDER = {
 }
 _LENGTHS = {"min_length": "min", "min_items": "min", "max_length": "max", "max_items": "max"}
 _OTHERS = ("multiple_of", "pattern", "regex", "choices")
+_NUMBERS = (int, float, decimal.Decimal)
 _UNHELD = ("max_digits", "decimal_places", "allow_inf_nan")
 _FOREIGN = ("pydantic", "pydantic_core", "annotated_types", "fastapi", "cog")
 
@@ -51,6 +53,7 @@ def bounded(form: Form, notes: Any) -> Form:
         if not found and not is_field(note) and type(note).__module__.partition(".")[0] in _FOREIGN:
             raise ValueError(f"{type(note).__name__} in Annotated")
         for name, bound in found:
+            _refuse_senseless(name, bound, form)
             checks.append(_check(name, bound))
             words.update(_words(name, bound, form))
         about = getattr(note, "description", None) if is_field(note) else None
@@ -66,6 +69,23 @@ def _refuse_unheld(note: Any) -> None:
         for name in _UNHELD:
             if getattr(part, name, None) is not None:
                 raise ValueError(f"{name} of a Field")
+
+
+def _refuse_senseless(name: str, bound: Any, form: Form) -> None:
+    """What no value could be held against."""
+    if name in _LENGTHS:
+        is_good = isinstance(bound, int) and bound >= 0
+    elif name == "multiple_of":
+        is_good = isinstance(bound, _NUMBERS) and bound > 0
+    else:
+        is_good = name not in _ORDER or form.expected not in ("an integer", "a number") or isinstance(bound, _NUMBERS)
+    if name in ("pattern", "regex"):
+        try:
+            re.compile(bound)
+        except (re.error, TypeError) as error:
+            raise ValueError(f"{name}={bound!r} ({error})") from None
+    if not is_good:
+        raise ValueError(f"{name}={bound!r} of {form.expected}")
 
 
 def _within(form: Form, checks: List[Check], words: Schema) -> Form:

@@ -110,6 +110,14 @@ class Endpoint:
         """The JSON Schema of a body, as text; None where that is not for us to know."""
         if self.is_raw:
             return None
+        try:
+            return json.dumps(self._schema(), allow_nan=False)
+        except Exception as error:  # something that JSON has no form for, a model that cannot describe itself
+            _log.warning("%s(): what it takes cannot be described, so its callers are not told: %s: %s", self.name,
+                         type(error).__name__, error)
+            return None
+
+    def _schema(self) -> Dict[str, Any]:
         definitions = Definitions()
         others = self._other is not None and (self._other.schema(definitions) or True)
         schema = object_schema(self._members, others, definitions)
@@ -118,10 +126,7 @@ class Endpoint:
         about = inspect.getdoc(self.function) if inspect.isroutine(self.function) else None
         if about:
             schema["description"] = about.partition("\n\n")[0][:LONGEST_ABOUT]
-        try:
-            return json.dumps(schema, allow_nan=False)
-        except (TypeError, ValueError):  # something that JSON has no form for, of the author's
-            return None
+        return schema
 
     def call(self, members: Any) -> Any:
         """The function's result with these members as its arguments; raises BadArguments before it is called. If it
