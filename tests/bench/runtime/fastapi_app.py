@@ -1,9 +1,11 @@
 """The same for FastAPI."""
 import time
 
-from fastapi import FastAPI
+from fastapi import Body, FastAPI
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
+
+from functions import Order
 
 app = FastAPI()
 
@@ -34,6 +36,11 @@ async def empty_async():
 @app.post("/text_async")
 async def text_async(body: Prompt):
     return {"output": body.prompt}
+
+
+@app.post("/model")
+def model(order: Order = Body(embed=True)):
+    return order
 
 
 @app.post("/stream")

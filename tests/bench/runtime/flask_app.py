@@ -3,6 +3,8 @@ import time
 
 from flask import Flask, Response, jsonify, request
 
+from functions import Order
+
 app = Flask(__name__)
 
 
@@ -14,6 +16,11 @@ def empty():
 @app.post("/text")
 def text():
     return jsonify(output=request.get_json()["prompt"])
+
+
+@app.post("/model")
+def model():
+    return jsonify(Order(**request.get_json()["order"]).dict())
 
 
 @app.post("/stream")

@@ -1,5 +1,20 @@
 """What is measured, as hookline_runtime's functions."""
 import time
+from typing import List
+
+from pydantic import BaseModel
+
+
+class Box(BaseModel):
+    x: int
+    y: int
+
+
+class Order(BaseModel):
+    name: str
+    price: float
+    tags: List[str] = []
+    box: Box
 
 
 def empty():
@@ -16,6 +31,10 @@ async def empty_async():
 
 async def text_async(prompt: str):
     return {"output": prompt}
+
+
+def model(order: Order):
+    return order
 
 
 def stream(n: int):

@@ -5,7 +5,7 @@
 #
 #   tests/bench/runtime/run.sh calls [ROUNDS]    small calls: CPU time, latency; medians over rounds (11)
 #   tests/bench/runtime/run.sh events [EVENTS]   from yield to the caller (500)
-#   tests/bench/runtime/run.sh all               both, in about two minutes
+#   tests/bench/runtime/run.sh all               both, in about three minutes
 #
 # Variables: LOAD_CORE (0: the callers), SERVER_CORE (1: the one that is measured), PYTHON (/usr/bin/python3).
 set -euo pipefail
@@ -14,7 +14,7 @@ cd "$(dirname "$0")/../../.."
 
 source=$PWD/tests/bench/runtime build=$PWD/build-bench work=$PWD/build-bench/bench-runtime
 load_core=${LOAD_CORE:-0} server_core=${SERVER_CORE:-1} python=${PYTHON:-/usr/bin/python3}
-declare -A port=([hookline]=18180 [fastapi]=18181 [flask]=18182) pid=() worker=()
+declare -A port=([hookline]=18180 [fastapi]=18181 [flask]=18182 [pure]=18183) pid=() worker=() core=([pure]=python)
 
 main() {
     local what=${1-}
@@ -27,7 +27,7 @@ main() {
     prepare
     trap stop_all EXIT
     print_machine
-    for name in hookline fastapi flask; do
+    for name in hookline pure fastapi flask; do
         start $name
     done
     if [ "$what" = all ]; then
@@ -53,7 +53,7 @@ prepare() {
             "python3-flask gunicorn"
     taskset -c "$load_core,$server_core" true || fail "two cores are needed; set LOAD_CORE and SERVER_CORE"
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF -DHOOKLINE_BENCH=ON >/dev/null
-    ninja -C "$build" --quiet | sed '/no work to do/d;/Entering directory/d'
+    ninja -C "$build" --quiet hookline_python bench_calls bench_events | sed '/no work to do/d;/Entering directory/d'
     rm -rf "$work"
     mkdir -p "$work"
     cd "$work"
@@ -71,7 +71,7 @@ print(f"Python {sys.version.split()[0]}, FastAPI {fastapi.__version__}, uvicorn 
 start() {
     local name=$1 command
     case $name in
-    hookline) command=("$python" -m hookline_runtime "$source/functions.py" --port "${port[$name]}") ;;
+    hookline | pure) command=("$python" -m hookline_runtime "$source/functions.py" --port "${port[$name]}") ;;
     fastapi) command=("$python" -m uvicorn --loop uvloop --http httptools --log-level error --no-access-log
         --port "${port[$name]}" fastapi_app:app) ;;
     flask) command=("$python" -m gunicorn --workers 1 --threads 1 --worker-class gthread --keep-alive 75
@@ -79,6 +79,7 @@ start() {
     esac
     ! connects "${port[$name]}" || fail "port ${port[$name]} is in use"
     env PYTHONPATH="$build/python:$source" PYTHONDONTWRITEBYTECODE=1 HOOKLINE_LOG_LEVEL=error \
+        HOOKLINE_FUNCTION_CORE="${core[$name]-auto}" \
         taskset -c "$server_core" "${command[@]}" >"$name.log" 2>&1 &
     pid[$name]=$!
     for _ in {1..300}; do
@@ -120,23 +121,26 @@ compare() {
 measure_calls() {
     local rounds=${1:-11} body='{"prompt": "a few words for the model"}'
     heading "An empty function (def), 16 callers; $rounds rounds"
-    compare empty 16 "$rounds" '{}' hookline fastapi flask
+    compare empty 16 "$rounds" '{}' hookline pure fastapi flask
     heading "An empty function (async def), 16 callers"
-    compare empty_async 16 "$rounds" '{}' hookline fastapi
+    compare empty_async 16 "$rounds" '{}' hookline pure fastapi
     heading "One parameter, a str, and a dict returned (def), 16 callers"
-    compare text 16 "$rounds" "$body" hookline fastapi flask
+    compare text 16 "$rounds" "$body" hookline pure fastapi flask
     heading "The same (async def), 16 callers"
-    compare text_async 16 "$rounds" "$body" hookline fastapi
+    compare text_async 16 "$rounds" "$body" hookline pure fastapi
+    heading "The same model of pydantic taken and returned (def), 16 callers"
+    compare model 16 "$rounds" '{"order": {"name": "a thing", "price": 2.5, "tags": ["a", "b"], "box": {"x": 1, "y": 2}}}' \
+        hookline pure fastapi flask
     heading "An empty function (def), one caller: what the server adds to the time of a call"
-    compare empty 1 "$rounds" '{}' hookline fastapi flask
+    compare empty 1 "$rounds" '{}' hookline pure fastapi flask
     heading "An empty function (async def), one caller"
-    compare empty_async 1 "$rounds" '{}' hookline fastapi
+    compare empty_async 1 "$rounds" '{}' hookline pure fastapi
 }
 
 measure_events() {
     local name all=()
     heading "From yield to the caller, an event every 2 ms, ${1:-500} events"
-    for name in hookline fastapi flask; do
+    for name in hookline pure fastapi flask; do
         all+=("$name:${port[$name]}:/stream")
     done
     taskset -c "$load_core" "$build/bench_events" -n "${1:-500}" "${all[@]}"
