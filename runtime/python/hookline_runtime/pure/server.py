@@ -16,7 +16,7 @@ import socket
 import stat
 import threading
 import time
-from typing import Any, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from . import body, fork, log_writer
 from .call import Call
@@ -157,7 +157,7 @@ class Server:
     # ---- names ----
 
     def _index_names(self) -> None:
-        self._numbers = {}
+        self._numbers: Dict[bytes, int] = {}
         for i, callee in enumerate(self.callees):
             if not _is_name(callee.name):
                 raise OSError(f"'{callee.name[:150]}' cannot be a function's name")
