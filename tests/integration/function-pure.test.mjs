@@ -57,6 +57,31 @@ test('what the proxy refuses of HTTP the pure core refuses as well, and reads wh
     assert.ok(!app.log.some(({ msg }) => msg === 'seen'));
 });
 
+test('what fails in the pure core’s loop ends neither the loop nor what else is to be done', async (t) => {
+    const source = `
+from hookline_runtime.pure.loop import Loop, Timer
+
+def run():
+    seen = []
+    def fail():
+        raise ValueError("failed")
+    def note():
+        seen.append("the next one")
+    loop = Loop(seen.append, lambda act, error: seen.append(str(error)))
+    Timer(loop, fail).arm(0)
+    later = Timer(loop, loop.end)
+    later.arm(60)
+    later.arm(0.01)
+    loop.post(fail)
+    loop.post(note)
+    loop.run()
+    loop.close()
+    return seen
+`;
+    const app = await startPython(t, source);
+    assert.deepEqual((await app.call('run', {})).json(), ['failed', 'the next one', 'failed']);
+});
+
 test('the core is chosen by HOOKLINE_FUNCTION_CORE, and where the extension cannot be loaded it is said', async (t) => {
     const source = 'def run(): return 1\n';
     const wrong = await runPython(t, source, { env: { HOOKLINE_FUNCTION_CORE: 'rust' } });

@@ -69,6 +69,7 @@ class Connection:
         # the present answer
         self._out: Deque[Tuple[memoryview, int, bool]] = collections.deque()
         self._written = self._interim_end = 0
+        self._is_stalled = False  # the timer is for what the socket does not take
         self._linger_until = 0.0
         self.go_on()
 
@@ -373,13 +374,14 @@ class Connection:
                 self._call.credit(n)
             if n < len(data):
                 self._out[0] = (data[n:], end, is_counted)
+                if n or not self._is_stalled:
+                    self._is_stalled = True
+                    self._timer.arm(WRITE_S)
                 if n:
-                    self._timer.arm(WRITE_S)
                     continue
-                if not self._timer.due:
-                    self._timer.arm(WRITE_S)
                 return
             self._out.popleft()
+            self._is_stalled = False
             if end == LAST:
                 self._end_answer()
             elif end == CUT:

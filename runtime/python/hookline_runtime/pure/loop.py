@@ -37,14 +37,22 @@ class Timer:
 
     def fire(self) -> None:
         self.due = 0.0
-        if self._act is not None:
-            self._act()
+        act = self._act
+        if act is not None:
+            act()
+
+    @property
+    def owner(self) -> Any:
+        return getattr(self._act, "__self__", None)
 
 
 class Loop:
-    def __init__(self, on_signal: Callable[[int], None]) -> None:
+    """`on_signal` gets a signal's number; `on_error` what an act raised, which ends neither the loop nor other acts."""
+
+    def __init__(self, on_signal: Callable[[int], None], on_error: Callable[[Any, Exception], None]) -> None:
         self.selector = selectors.DefaultSelector()
         self._on_signal = on_signal
+        self._on_error = on_error
         self._ear, self._hand = socket.socketpair()
         self._ear.setblocking(False)
         self._hand.setblocking(False)
@@ -85,11 +93,17 @@ class Loop:
     def run(self) -> None:
         while not self._is_over:
             for key, mask in self.selector.select(self._wait()):
-                key.data(mask)
+                self._do(key.data, mask)
             while self._mail:
                 act, arguments = self._mail.popleft()
-                act(*arguments)
+                self._do(act, *arguments)
             self._fire_timers()
+
+    def _do(self, act: Callable[..., None], *arguments: Any) -> None:
+        try:
+            act(*arguments)
+        except Exception as error:
+            self._on_error(act, error)
 
     def _wait(self) -> Optional[float]:
         return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
@@ -104,7 +118,7 @@ class Loop:
             if timer.due > now:
                 self.queue_timer(timer)
             elif timer.due:
-                timer.fire()
+                self._do(timer.fire)
 
     def _hear(self, mask: int) -> None:
         numbers = self._ear.recv(4096)

@@ -77,7 +77,7 @@ class Server:
         self.callees = [Callee(*callee) for callee in callees]
         self._index_names()
         self.queue = Queue(self.concurrency)
-        self.loop = Loop(self._on_signal)
+        self.loop = Loop(self._on_signal, self._on_error)
         self.connections: Set[Connection] = set()
         self._forms: Set[Upload] = set()  # that no thread of the host has
         self.is_stopping = False
@@ -272,6 +272,16 @@ class Server:
             self.queue.close()
             if not self.calls:
                 self.loop.end()
+
+    def _on_error(self, act: Any, error: Exception) -> None:
+        """No memory, most likely: it is one connection's end."""
+        from .. import log
+
+        log.write_exception(f"the server failed: {type(error).__name__}", error)
+        owner = getattr(act, "__self__", None)
+        connection = owner.owner if isinstance(owner, Timer) else owner
+        if isinstance(connection, Connection):
+            connection.close(resets=True)
 
     # ---- stopping ----
 
