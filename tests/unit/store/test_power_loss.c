@@ -4,8 +4,8 @@
  *
  * A workload runs through the real store while its disk is logged (disk_log.h). Each
  * acknowledgement makes a promise: from this operation of the log on, this query answers 1. Then
- * the log is played again; the power fails after every STRIDE-th operation, after every one when
- * HOOKLINE_TEST_EVERY_IMAGE is set, in each way that enum disk_loss knows. */
+ * the log is played again; the power fails after every third operation, or every so many as
+ * HOOKLINE_TEST_IMAGE_STRIDE says, in each way that enum disk_loss knows. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -32,7 +32,6 @@
 #include "store/store.h"
 
 #define URL         "https://receiver.example/hook"
-#define STRIDE      3
 #define PATIENCE_MS 60000
 
 static char base[32]; /* disk/data: the workload's; image/data: the one under test */
@@ -548,8 +547,10 @@ Test(power_loss, all_that_was_acknowledged_is_there_after_any)
     disk_log_start(disk);
     work();
     disk_log_stop();
-    bool tries_every = getenv("HOOKLINE_TEST_EVERY_IMAGE");
-    try_images(tries_every ? 1 : STRIDE, tries_every ? 4 : 1);
+    const char *wanted = getenv("HOOKLINE_TEST_IMAGE_STRIDE");
+    size_t stride = wanted ? strtoul(wanted, NULL, 10) : 3;
+    cr_assert_gt(stride, 0, "HOOKLINE_TEST_IMAGE_STRIDE is no number: %s", wanted);
+    try_images(stride, stride == 1 ? 4 : 1);
     unsigned sum = 0;
     for (int loss = 0; loss < DISK_LOSSES; loss++) {
         fprintf(stderr, "power loss: %s: %u images\n", disk_loss_text(loss), tried[loss]);
