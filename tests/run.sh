@@ -18,6 +18,7 @@ build=build-sanitize
 passed=0 failed=0
 stages=()
 programs=() files=()
+preparations=() # processes that go on beside the build
 
 # Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
 packages=(build-essential cmake ninja-build mold pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
@@ -43,8 +44,9 @@ main() {
     step "Packages" install_packages
     refuse_leftovers
     choose_scratch
+    begin_preparations
     step "Build" build_all
-    step "Preparations" prepare
+    step "Preparations" end_preparations
     stage_tests tests/debian-node.sh
     [ "$part" != all ] || [ -z "${HOOKLINE_TEST_ALL_NODES-}" ] || again_on_own_node
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
@@ -91,6 +93,7 @@ choose() {
 # The table of stages, and the last line.
 finish() {
     local stage
+    [ ${#preparations[@]} -eq 0 ] || kill "${preparations[@]}" 2>/dev/null || true
     [ ${#stages[@]} -eq 0 ] || printf '\nStages:\n'
     for stage in "${stages[@]}"; do
         printf '%7s s  %s\n' "${stage%% *}" "${stage#* }"
@@ -180,27 +183,30 @@ targets_of() {
     done
 }
 
-# What the tests need beside the build, at once: Debian's Node, npm's packages, one PostgreSQL for all.
-prepare() {
-    local jobs=() job
+# What the tests need beside the build, while that is under way: Debian's Node, npm's packages, one PostgreSQL for all. They
+# wait for a network or a disk for most of their time.
+begin_preparations() {
     if [ ${#files[@]} -gt 0 ]; then
-        npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error &
-        jobs+=($!)
+        npm ci --prefix tests/integration --no-audit --no-fund --loglevel=error >/dev/null &
+        preparations+=($!)
     fi
     tests/debian-node.sh node --version >/dev/null &
-    jobs+=($!)
-    start_postgres || return 1
-    for job in "${jobs[@]}"; do
-        wait "$job" || return 1
-    done
+    preparations+=($!)
+    [ -z "${HOOKLINE_TEST_POSTGRES-}" ] || return 0
+    coproc SERVER { exec tests/postgres/cluster.sh --for-others; } # it goes when this script does
+    exec {server}<&"${SERVER[0]}"                     # bash forgets what has ended early
 }
 
-# It goes when this script does.
-start_postgres() {
-    [ -z "${HOOKLINE_TEST_POSTGRES-}" ] || return 0
-    coproc SERVER { exec tests/postgres/cluster.sh --for-others; }
-    read -r HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_CLUSTER <&"${SERVER[0]}" &&
+end_preparations() {
+    local job
+    if [ -z "${HOOKLINE_TEST_POSTGRES-}" ]; then
+        read -r HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_CLUSTER <&"$server" || return 1
         export HOOKLINE_TEST_POSTGRES HOOKLINE_TEST_CLUSTER HOOKLINE_TEST_KEEP_SCHEMAS=1
+    fi
+    for job in "${preparations[@]}"; do
+        wait "$job" || return 1
+    done
+    preparations=()
 }
 
 # stage_tests WRAPPER: the wrapper decides which `node` it is, for all that the tests start as well.
