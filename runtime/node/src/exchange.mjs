@@ -82,7 +82,9 @@ export class Exchange {
             transfer.push(body.buffer);
         }
         const attempt = /^[1-9][0-9]{0,8}$/.test(headers['x-run-attempt'] ?? '') ? Number(headers['x-run-attempt']) : 1;
-        const deadline = /^[1-9][0-9]{0,9}$/.test(headers['x-run-deadline'] ?? '') ? Number(headers['x-run-deadline']) : 0;
+        const deadline = /^[1-9][0-9]{0,9}$/.test(headers['x-run-deadline'] ?? '')
+            ? Number(headers['x-run-deadline'])
+            : 0;
         const message = [this.number, this.slot, this.#callee, this.runId, attempt, deadline];
         message.push(wantsEvents(headers.accept), rawHeaders.join('\n'), body);
         return { message, transfer };
@@ -217,7 +219,11 @@ export class Exchange {
         const { socket } = this.#response;
         if (this.#progress === undefined || !socket || this.isGone || this.#response.headersSent) return;
         this.#isUnread = true;
-        socket.write(`HTTP/1.1 103 Early Hints\r\nX-Run-Progress: ${this.#progress}\r\n\r\n`, 'latin1', () => (this.#isUnread = false));
+        socket.write(
+            `HTTP/1.1 103 Early Hints\r\nX-Run-Progress: ${this.#progress}\r\n\r\n`,
+            'latin1',
+            () => (this.#isUnread = false),
+        );
         this.#progress = undefined;
     }
 }

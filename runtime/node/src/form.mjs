@@ -39,7 +39,10 @@ export class FormReader {
     /** Takes the next bytes, and writes what is of files. Throws BadForm, NoRoom. */
     async feed(chunk) {
         this.#rest = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk;
-        while (this.#state !== 'behind' && (this.#state === 'head' ? await this.#takeHead() : await this.#takeContent()));
+        while (
+            this.#state !== 'behind' &&
+            (this.#state === 'head' ? await this.#takeHead() : await this.#takeContent())
+        );
         if (this.#state === 'behind') this.#rest = Buffer.alloc(0);
     }
 
@@ -100,7 +103,7 @@ export class FormReader {
         const { file } = this.#part;
         if (file) {
             try {
-                for (let at = 0; at < n; ) at += (await file.handle.write(bytes, at)).bytesWritten;
+                for (let at = 0; at < n;) at += (await file.handle.write(bytes, at)).bytesWritten;
             } catch (error) {
                 throw new NoRoom(error.message);
             }
@@ -170,7 +173,10 @@ function parametersOf(disposition) {
     for (const [, name, quoted, plain] of disposition.matchAll(PARAMETER)) {
         if (name.endsWith('*')) continue; // RFC 7578 4.2 wants none
         const value = quoted === undefined ? plain : quoted.replace(/\\(["\\])/g, '$1');
-        words.set(name.toLowerCase(), value.replace(/%22|%0D|%0A/g, (written) => WRITTEN[written]));
+        words.set(
+            name.toLowerCase(),
+            value.replace(/%22|%0D|%0A/g, (written) => WRITTEN[written]),
+        );
     }
     return words;
 }

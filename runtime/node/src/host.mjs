@@ -48,7 +48,14 @@ export class Host {
             forget: () => this.#calls.delete(number),
         });
         this.#calls.set(number, call);
-        call.context = new Context(runId, attempt, deadline, fields, () => call.isGone, (line) => call.progress(line));
+        call.context = new Context(
+            runId,
+            attempt,
+            deadline,
+            fields,
+            () => call.isGone,
+            (line) => call.progress(line),
+        );
         call.context.call = call;
         enter(call.context, () => call.serve(endpoint, body));
     }
@@ -130,7 +137,8 @@ class Call {
         }
         const kind = typeof result;
         if (result === null || kind !== 'object') {
-            if (kind === 'string' && type !== undefined) this.#sendBytes(status, type, Buffer.from(result)).catch((error) => this.fail(error));
+            if (kind === 'string' && type !== undefined)
+                this.#sendBytes(status, type, Buffer.from(result)).catch((error) => this.fail(error));
             else this.#answerJson(status, result);
             return;
         }
@@ -145,8 +153,11 @@ class Call {
             return this.#sendBytes(status, type, bytesOf(result));
         if (result instanceof Response) return this.#sendResponse(result);
         if (result instanceof Blob)
-            return result.arrayBuffer().then((body) => this.#sendBytes(status, type ?? result.type, new Uint8Array(body)));
-        if (typeof result[Symbol.asyncIterator] === 'function' || isIterator(result)) return this.#stream(new Source(result), status, type);
+            return result
+                .arrayBuffer()
+                .then((body) => this.#sendBytes(status, type ?? result.type, new Uint8Array(body)));
+        if (typeof result[Symbol.asyncIterator] === 'function' || isIterator(result))
+            return this.#stream(new Source(result), status, type);
         if (typeof result.then === 'function') return this.#await(result);
         return undefined;
     }
@@ -170,7 +181,10 @@ class Call {
             this.#over('answer', status, type || BYTES_TYPE, bytes.slice()); // these, and no more of what they lie in
             return;
         }
-        this.#post('begin', false, status, [['Content-Type', type || BYTES_TYPE], ['Content-Length', bytes.length]]);
+        this.#post('begin', false, status, [
+            ['Content-Type', type || BYTES_TYPE],
+            ['Content-Length', bytes.length],
+        ]);
         this.#over((await this.#sendAll(bytes)) ? 'end' : 'done');
     }
 
@@ -235,7 +249,8 @@ class Call {
     async #emit(value) {
         if (this.isGone) return false;
         if (this.#wantsEvents) {
-            const text = typeof value === 'string' ? value.toWellFormed?.() ?? Buffer.from(value).toString() : toJson(value);
+            const text =
+                typeof value === 'string' ? (value.toWellFormed?.() ?? Buffer.from(value).toString()) : toJson(value);
             this.#beginEvents();
             this.#send(`data: ${text.replace(LINE_END, '\ndata: ')}\n\n`);
             return this.#unsent <= WINDOW || this.#room();
@@ -265,7 +280,8 @@ class Call {
 
     /** True as soon as there is room for more on the way to the caller; false: he has gone. */
     async #room() {
-        while (this.#unsent > WINDOW && !this.isGone && !this.#isOver) await new Promise((resolve) => (this.#wake = resolve));
+        while (this.#unsent > WINDOW && !this.isGone && !this.#isOver)
+            await new Promise((resolve) => (this.#wake = resolve));
         return !this.isGone && !this.#isOver;
     }
 
@@ -366,7 +382,9 @@ const isAbort = (error) => error?.name === 'AbortError' || error?.code === 'ABOR
 const isType = (type) => type.length <= 256 && /^[\t\x20-\x7e]+$/.test(type);
 
 // What belongs to one connection, or is this host's own to say; and of what fetch() has decoded already, how it was coded.
-const HOP = new Set('connection keep-alive proxy-connection te trailer transfer-encoding upgrade date x-request-id'.split(' '));
+const HOP = new Set(
+    'connection keep-alive proxy-connection te trailer transfer-encoding upgrade date x-request-id'.split(' '),
+);
 const CODED = new Set(['content-encoding', 'content-length']);
 
 function fieldsOf(response) {
@@ -389,7 +407,9 @@ export function kindOfError(error) {
 
 export function textOfError(error) {
     try {
-        return error instanceof Error ? `${error.name}: ${error.message}` : `The function threw a ${nameOf(error)}: ${String(error)}`;
+        return error instanceof Error
+            ? `${error.name}: ${error.message}`
+            : `The function threw a ${nameOf(error)}: ${String(error)}`;
     } catch {
         return 'The function threw an error that cannot be shown.';
     }

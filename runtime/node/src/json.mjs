@@ -37,7 +37,7 @@ export function membersOf(text, name) {
         throw fault(text);
     }
     if (value === null || typeof value !== 'object' || Array.isArray(value))
-        throw new BadBody(422, 'The body must be a JSON object: its members are the function\'s parameters.');
+        throw new BadBody(422, "The body must be a JSON object: its members are the function's parameters.");
     const count = countMembers(value, 1, name);
     // Each member has one '":', unless blanks stand between: where there are others, look closely.
     if (count !== countMarks(text) || SPACED.test(text)) findDouble(text, name);
@@ -57,13 +57,15 @@ function countMembers(value, depth, name) {
     if (depth > MAX_DEPTH) throw new BadBody(400, `The body's JSON is nested deeper than ${MAX_DEPTH} levels.`);
     let count = 0;
     if (Array.isArray(value)) {
-        for (const item of value) if (item !== null && typeof item === 'object') count += countMembers(item, depth + 1, name);
+        for (const item of value)
+            if (item !== null && typeof item === 'object') count += countMembers(item, depth + 1, name);
         return count;
     }
     const keys = Object.keys(value);
     for (const key of keys) {
         // Who copies such an object with Object.assign gives the copy another prototype.
-        if (key === '__proto__') throw new BadBody(422, `${name}(): the body has a member '__proto__', which is no name here`);
+        if (key === '__proto__')
+            throw new BadBody(422, `${name}(): the body has a member '__proto__', which is no name here`);
         const item = value[key];
         if (item !== null && typeof item === 'object') count += countMembers(item, depth + 1, name);
     }
@@ -95,7 +97,7 @@ class Scanner {
     /** Behind the string that begins here; false: there is something wrong, at `at`. */
     skipString() {
         const { text } = this;
-        for (this.at++; this.at < text.length; ) {
+        for (this.at++; this.at < text.length;) {
             const code = text.charCodeAt(this.at);
             if (code === 0x22) {
                 this.at++;

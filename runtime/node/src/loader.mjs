@@ -27,9 +27,13 @@ export async function load(file) {
     const full = path.resolve(file);
     const stat = fs.statSync(full, { throwIfNoEntry: false });
     if (!stat?.isFile())
-        throw new CannotStart(`${file} ${stat ? 'is no file' : 'does not exist'}: name the file that holds the functions, as in hookline-functions main.mjs`);
+        throw new CannotStart(
+            `${file} ${stat ? 'is no file' : 'does not exist'}: name the file that holds the functions, as in hookline-functions main.mjs`,
+        );
     if (TYPESCRIPT.test(full) && !process.features.typescript)
-        throw new CannotStart(`${file} is TypeScript, whose types this Node (${process.version}) does not strip: ${STRIPS_FROM} or newer does`);
+        throw new CannotStart(
+            `${file} is TypeScript, whose types this Node (${process.version}) does not strip: ${STRIPS_FROM} or newer does`,
+        );
     offerPackage(full);
     let namespace;
     try {
@@ -68,7 +72,9 @@ function offerPackage(full) {
     const entry = { import: new URL('index.mjs', PACKAGE).href, require: new URL('index.cjs', PACKAGE) };
     const resolve = module._resolveFilename; // for require(), which had no other way before Node 22
     module._resolveFilename = function (request, ...rest) {
-        return request === 'hookline-functions' ? resolve.call(this, entry.require.pathname, ...rest) : resolve.call(this, request, ...rest);
+        return request === 'hookline-functions'
+            ? resolve.call(this, entry.require.pathname, ...rest)
+            : resolve.call(this, request, ...rest);
     };
     if (module.registerHooks) {
         module.registerHooks({
@@ -92,15 +98,22 @@ export function endpointsOf(file, exports) {
     const endpoints = [];
     for (const [name, value] of Object.entries(exports)) {
         if (typeof value !== 'function' || name.startsWith('_') || RESERVED.has(name)) continue;
-        if (isClass(value)) log.write('info', `${name} is not an endpoint: it is a class; export a function that uses it`);
-        else if (!NAME.test(name)) log.write('warn', `${name}() is not an endpoint: a name has letters, digits and '_', a letter first, at most 128 of them`);
+        if (isClass(value))
+            log.write('info', `${name} is not an endpoint: it is a class; export a function that uses it`);
+        else if (!NAME.test(name))
+            log.write(
+                'warn',
+                `${name}() is not an endpoint: a name has letters, digits and '_', a letter first, at most 128 of them`,
+            );
         else endpoints.push(endpointOf(file, name, value, Object.hasOwn(schemas, name) ? schemas[name] : undefined));
     }
     const names = new Set(endpoints.map(({ name }) => name));
     for (const name of Object.keys(schemas))
         if (!names.has(name)) throw new CannotStart(`${file}: there is a schema for ${name}(), and no such function`);
     if (endpoints.length === 0)
-        throw new CannotStart(`${file} exports no function; one is needed, for example: export function run({ prompt }) { return prompt.toUpperCase() }`);
+        throw new CannotStart(
+            `${file} exports no function; one is needed, for example: export function run({ prompt }) { return prompt.toUpperCase() }`,
+        );
     return endpoints;
 }
 

@@ -32,7 +32,9 @@ export function start({ logLevel, logFormat }, owner, thread, serving) {
     least = LEVELS[logLevel];
     isJson = logFormat === 'json';
     current = serving;
-    sink = new Sink(owner, thread, (lines) => lineOf('warn', 'the log was not read: lines were dropped', { lines }, undefined));
+    sink = new Sink(owner, thread, (lines) =>
+        lineOf('warn', 'the log was not read: lines were dropped', { lines }, undefined),
+    );
 }
 
 /** One line, if it is of that level's worth. */
@@ -52,7 +54,8 @@ export function writeError(message, error, fields = {}, runId = current()?.runId
 }
 
 /** A frame of this host, or of what lies between it and the author's code. */
-const isOwn = (line) => /^\s+at /.test(line) && (line.includes(HERE) || line.includes(HERE_PATH) || OWN_FRAME.test(line));
+const isOwn = (line) =>
+    /^\s+at /.test(line) && (line.includes(HERE) || line.includes(HERE_PATH) || OWN_FRAME.test(line));
 
 /** As Node prints it, with the errors behind it. */
 export function stackOf(error) {
@@ -65,7 +68,10 @@ export function stackOf(error) {
     } catch {
         text = '(it cannot be shown)';
     }
-    return text.split('\n').filter((line) => !isOwn(line)).join('\n');
+    return text
+        .split('\n')
+        .filter((line) => !isOwn(line))
+        .join('\n');
 }
 
 /** Returns when what was logged is written, or nobody reads it. */
@@ -115,7 +121,9 @@ class Output extends Writable {
 
     _write(chunk, encoding, done) {
         const serving = current();
-        const rest = serving ? (serving.unfinished[this.#name] ??= { decoder: new StringDecoder('utf8'), text: '' }) : this.#rest;
+        const rest = serving
+            ? (serving.unfinished[this.#name] ??= { decoder: new StringDecoder('utf8'), text: '' })
+            : this.#rest;
         const text = typeof chunk === 'string' ? chunk : rest.decoder.write(chunk);
         const lines = (rest.text + text).split('\n');
         let last = lines.pop();

@@ -78,7 +78,9 @@ function guardErrors() {
     process.on('uncaughtException', (error) => {
         if (!failCurrent(error)) log.writeError(`nobody caught ${kindOfError(error)}`, error);
     });
-    process.on('unhandledRejection', (error) => log.writeError(`nobody caught the ${kindOfError(error)} of a promise`, error));
+    process.on('unhandledRejection', (error) =>
+        log.writeError(`nobody caught the ${kindOfError(error)} of a promise`, error),
+    );
 }
 
 /** Before the first call; a setup() that awaits for ever is ended here, one that keeps this thread busy by the server's. */
@@ -149,7 +151,8 @@ function takeSignals(server) {
 function serve(server, host, names, { concurrency }) {
     server.on('message', (message) => {
         const [kind, text] = message;
-        if (kind === 'listening') log.write('info', 'listening', { address: text, functions: names.join(', '), concurrency });
+        if (kind === 'listening')
+            log.write('info', 'listening', { address: text, functions: names.join(', '), concurrency });
         else if (kind === 'failed') {
             log.write('error', text);
             end(1);

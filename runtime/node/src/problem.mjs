@@ -34,6 +34,7 @@ export function problemOf(status, detail, runId) {
 
 function fit(text) {
     let clean = text.replaceAll('\0', '?').toWellFormed?.() ?? Buffer.from(text.replaceAll('\0', '?')).toString();
-    while (Buffer.byteLength(JSON.stringify(clean)) - 2 > DETAIL_MAX) clean = clean.slice(0, Math.floor(clean.length * 0.9));
+    while (Buffer.byteLength(JSON.stringify(clean)) - 2 > DETAIL_MAX)
+        clean = clean.slice(0, Math.floor(clean.length * 0.9));
     return clean;
 }

@@ -6,5 +6,7 @@ export function initialize({ url }) {
 }
 
 export async function resolve(specifier, context, next) {
-    return specifier === 'hookline-functions' ? { url: entry, format: 'module', shortCircuit: true } : next(specifier, context);
+    return specifier === 'hookline-functions'
+        ? { url: entry, format: 'module', shortCircuit: true }
+        : next(specifier, context);
 }

@@ -8,9 +8,10 @@ import { isDeepStrictEqual } from 'node:util';
 export class BadSchema extends Error {}
 
 const MOST_FAULTS = 20; // of one call; the others are counted
-const ANNOTATIONS = new Set(
-    '$schema $id $comment $anchor title description default examples deprecated readOnly writeOnly format contentEncoding contentMediaType contentSchema $defs definitions'.split(' '),
-);
+const ANNOTATIONS = new Set([
+    ...['$schema', '$id', '$comment', '$anchor', '$defs', 'definitions', 'title', 'description', 'default', 'examples'],
+    ...['deprecated', 'readOnly', 'writeOnly', 'format', 'contentEncoding', 'contentMediaType', 'contentSchema'],
+]);
 const isFile = (value) => value instanceof FormFile;
 const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value) && !isFile(value);
 const TYPES = {
@@ -45,13 +46,19 @@ function expected(what, value) {
     return `must be ${what}, not ${kind}${text && ` (${text})`}`;
 }
 
-const said = (value) => (isObject(value) || Array.isArray(value) ? JSON.stringify(value) : typeof value === 'string' ? `'${value}'` : String(value));
+const said = (value) =>
+    isObject(value) || Array.isArray(value)
+        ? JSON.stringify(value)
+        : typeof value === 'string'
+          ? `'${value}'`
+          : String(value);
 const plural = (n, what) => `${n} ${what}${n === 1 ? '' : 's'}`;
 
 // ---- the keywords: each gives a check, `(value, path, faults) => void`, from its own value; throws BadSchema ----
 
 const count = (value, name) => {
-    if (!Number.isInteger(value) || value < 0) throw new BadSchema(`'${name}' must be a number of things, not ${said(value)}`);
+    if (!Number.isInteger(value) || value < 0)
+        throw new BadSchema(`'${name}' must be a number of things, not ${said(value)}`);
     return value;
 };
 const number = (value, name) => {
@@ -59,7 +66,8 @@ const number = (value, name) => {
     return value;
 };
 const list = (value, name) => {
-    if (!Array.isArray(value) || value.length === 0) throw new BadSchema(`'${name}' must be a list, not ${said(value)}`);
+    if (!Array.isArray(value) || value.length === 0)
+        throw new BadSchema(`'${name}' must be a list, not ${said(value)}`);
     return value;
 };
 
@@ -76,9 +84,11 @@ const KEYWORDS = {
     type(wanted, compile, siblings) {
         const names = Array.isArray(wanted) ? list(wanted, 'type') : [wanted];
         for (const name of names)
-            if (!Object.hasOwn(TYPES, name)) throw new BadSchema(`there is no type ${said(name)}: ${Object.keys(TYPES).join(', ')}`);
+            if (!Object.hasOwn(TYPES, name))
+                throw new BadSchema(`there is no type ${said(name)}: ${Object.keys(TYPES).join(', ')}`);
         const claim = names.map((name) => TYPES[name][1]).join(' or ');
-        const takesFiles = names.includes('string') && (siblings.format === 'binary' || siblings.contentMediaType !== undefined);
+        const takesFiles =
+            names.includes('string') && (siblings.format === 'binary' || siblings.contentMediaType !== undefined);
         return (value, path, faults) => {
             if (takesFiles && isFile(value)) return;
             if (!names.some((name) => TYPES[name][0](value))) faults.push([path, expected(claim, value)]);
@@ -93,7 +103,8 @@ const KEYWORDS = {
     },
     const(wanted) {
         return (value, path, faults) => {
-            if (wanted !== value && !isDeepStrictEqual(wanted, value)) faults.push([path, expected(said(wanted), value)]);
+            if (wanted !== value && !isDeepStrictEqual(wanted, value))
+                faults.push([path, expected(said(wanted), value)]);
         };
     },
     minimum: (n) => bound(number(n, 'minimum'), (value) => value >= n, `at least ${n}`),
@@ -105,8 +116,18 @@ const KEYWORDS = {
         const isMultiple = (value) => Math.abs(value / n - Math.round(value / n)) < 1e-9;
         return rule(isNumber, (value) => !isMultiple(value), `a multiple of ${n}`);
     },
-    minLength: (n) => rule(isText, (value) => lengthOf(value) < n, `a string of at least ${plural(count(n, 'minLength'), 'character')}`),
-    maxLength: (n) => rule(isText, (value) => lengthOf(value) > n, `a string of at most ${plural(count(n, 'maxLength'), 'character')}`),
+    minLength: (n) =>
+        rule(
+            isText,
+            (value) => lengthOf(value) < n,
+            `a string of at least ${plural(count(n, 'minLength'), 'character')}`,
+        ),
+    maxLength: (n) =>
+        rule(
+            isText,
+            (value) => lengthOf(value) > n,
+            `a string of at most ${plural(count(n, 'maxLength'), 'character')}`,
+        ),
     pattern(text) {
         let pattern;
         try {
@@ -116,16 +137,33 @@ const KEYWORDS = {
         }
         return rule(isText, (value) => !pattern.test(value), `a string that matches ${text}`);
     },
-    minItems: (n) => rule(Array.isArray, (value) => value.length < n, `an array of at least ${plural(count(n, 'minItems'), 'item')}`),
-    maxItems: (n) => rule(Array.isArray, (value) => value.length > n, `an array of at most ${plural(count(n, 'maxItems'), 'item')}`),
+    minItems: (n) =>
+        rule(
+            Array.isArray,
+            (value) => value.length < n,
+            `an array of at least ${plural(count(n, 'minItems'), 'item')}`,
+        ),
+    maxItems: (n) =>
+        rule(Array.isArray, (value) => value.length > n, `an array of at most ${plural(count(n, 'maxItems'), 'item')}`),
     uniqueItems(isAsked) {
         const isDouble = (value) => new Set(value.map((item) => JSON.stringify(item))).size < value.length;
         return rule(Array.isArray, (value) => isAsked && isDouble(value), 'an array without doubles');
     },
-    minProperties: (n) => rule(isObject, (value) => Object.keys(value).length < n, `an object of at least ${plural(count(n, 'minProperties'), 'member')}`),
-    maxProperties: (n) => rule(isObject, (value) => Object.keys(value).length > n, `an object of at most ${plural(count(n, 'maxProperties'), 'member')}`),
+    minProperties: (n) =>
+        rule(
+            isObject,
+            (value) => Object.keys(value).length < n,
+            `an object of at least ${plural(count(n, 'minProperties'), 'member')}`,
+        ),
+    maxProperties: (n) =>
+        rule(
+            isObject,
+            (value) => Object.keys(value).length > n,
+            `an object of at most ${plural(count(n, 'maxProperties'), 'member')}`,
+        ),
     required(names) {
-        if (!Array.isArray(names) || !names.every(isText)) throw new BadSchema(`'required' must be a list of names, not ${said(names)}`);
+        if (!Array.isArray(names) || !names.every(isText))
+            throw new BadSchema(`'required' must be a list of names, not ${said(names)}`);
         return (value, path, faults) => {
             if (!isObject(value)) return;
             for (const name of names) if (!Object.hasOwn(value, name)) faults.push([member(path, name), 'is missing']);
@@ -148,14 +186,19 @@ const KEYWORDS = {
             for (const name of Object.keys(value)) {
                 if (known.has(name)) continue;
                 if (check) check(value[name], member(path, name), faults);
-                else faults.push([member(path, name), `is not a ${path === '' ? 'parameter' : 'member'}${suggestion(name, known)}`]);
+                else
+                    faults.push([
+                        member(path, name),
+                        `is not a ${path === '' ? 'parameter' : 'member'}${suggestion(name, known)}`,
+                    ]);
             }
         };
     },
     prefixItems(schemas, compile) {
         const checks = list(schemas, 'prefixItems').map((schema, i) => compile(schema, `[${i}]`));
         return (value, path, faults) => {
-            if (Array.isArray(value)) checks.forEach((check, i) => i < value.length && check(value[i], `${path}[${i}]`, faults));
+            if (Array.isArray(value))
+                checks.forEach((check, i) => i < value.length && check(value[i], `${path}[${i}]`, faults));
         };
     },
     items(schema, compile, siblings) {
@@ -194,7 +237,8 @@ function choice(schemas, compile, keyword, isGood, word) {
         // What is wrong inside the one that the value is of, or else which kinds there are.
         const ofKind = schemas.findIndex((schema) => TYPES[schema?.type]?.[0](value));
         if (ofKind >= 0 && results[ofKind].length > 0) faults.push(...results[ofKind]);
-        else if (types.every(Boolean) && ofKind < 0) faults.push([path, expected([...new Set(types)].join(' or '), value)]);
+        else if (types.every(Boolean) && ofKind < 0)
+            faults.push([path, expected([...new Set(types)].join(' or '), value)]);
         else faults.push([path, `must be of ${word} of ${checks.length} forms`]);
     };
 }
@@ -202,7 +246,8 @@ function choice(schemas, compile, keyword, isGood, word) {
 const member = (path, name) => (path === '' ? cut(name) : `${path}.${cut(name)}`);
 
 function suggestion(name, known) {
-    for (const other of known) if (distance(name, other) <= (other.length > 3 ? 2 : 1)) return ` (did you mean '${other}'?)`;
+    for (const other of known)
+        if (distance(name, other) <= (other.length > 3 ? 2 : 1)) return ` (did you mean '${other}'?)`;
     return '';
 }
 
@@ -222,11 +267,14 @@ function distance(a, b) {
 /** What a JSON pointer of the same schema leads to: "#/$defs/x". */
 function follow(root, pointer) {
     if (typeof pointer !== 'string' || (pointer !== '#' && !pointer.startsWith('#/')))
-        throw new BadSchema(`'$ref' must lead to a place of the same schema, as in "#/$defs/x", not to ${said(pointer)}`);
+        throw new BadSchema(
+            `'$ref' must lead to a place of the same schema, as in "#/$defs/x", not to ${said(pointer)}`,
+        );
     let at = root;
     for (const step of pointer.split('/').slice(1)) {
         const name = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
-        if (at === null || typeof at !== 'object' || !Object.hasOwn(at, name)) throw new BadSchema(`'$ref' leads to ${pointer}, which is not there`);
+        if (at === null || typeof at !== 'object' || !Object.hasOwn(at, name))
+            throw new BadSchema(`'$ref' leads to ${pointer}, which is not there`);
         at = at[name];
     }
     return at;
@@ -250,7 +298,8 @@ function compileSchema(root) {
                     checks.push(KEYWORDS[keyword](value, (inner, step) => compile(inner, where + step), schema));
                 else throw new BadSchema(`the keyword '${keyword}' cannot be held`);
             } catch (error) {
-                if (error instanceof BadSchema && where && !/, at /.test(error.message)) error.message += `, at ${where}`;
+                if (error instanceof BadSchema && where && !/, at /.test(error.message))
+                    error.message += `, at ${where}`;
                 throw error;
             }
         }
@@ -282,7 +331,9 @@ function textOf(name, check, members) {
     const faults = [];
     check(members, '', faults);
     if (faults.length === 0) return undefined;
-    const texts = faults.slice(0, MOST_FAULTS).map(([path, claim]) => `${path === '' ? 'the body' : `'${path}'`} ${claim}`);
+    const texts = faults
+        .slice(0, MOST_FAULTS)
+        .map(([path, claim]) => `${path === '' ? 'the body' : `'${path}'`} ${claim}`);
     const more = faults.length > MOST_FAULTS ? `; and ${faults.length - MOST_FAULTS} more` : '';
     return `${name}(): ${texts.join('; ')}${more}`;
 }

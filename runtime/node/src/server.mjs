@@ -155,7 +155,8 @@ function onRequest(request, response, expectsContinue = false) {
             onGone,
             release,
         });
-        if (what.isForm) readForm(request, exchange, most, refuse).catch((error) => log.writeError('a form failed', error));
+        if (what.isForm)
+            readForm(request, exchange, most, refuse).catch((error) => log.writeError('a form failed', error));
         else readBody(request, exchange, most, refuse);
     }
 }
@@ -248,7 +249,11 @@ function onClientError(error, socket) {
 // ---- start and stop ----
 
 function reasonOf(error) {
-    const texts = { EADDRINUSE: 'address already in use', EACCES: 'permission denied', ENOENT: 'no such file or directory' };
+    const texts = {
+        EADDRINUSE: 'address already in use',
+        EACCES: 'permission denied',
+        ENOENT: 'no such file or directory',
+    };
     return texts[error.code] ?? error.message;
 }
 
@@ -257,7 +262,9 @@ async function clearSocket(path) {
     const isThere = fs.lstatSync(path, { throwIfNoEntry: false })?.isSocket() ?? false;
     if (!isThere) return;
     const isAnswered = await new Promise((resolve) => {
-        const probe = net.connect(path, () => resolve(true)).on('error', (error) => resolve(error.code !== 'ECONNREFUSED'));
+        const probe = net
+            .connect(path, () => resolve(true))
+            .on('error', (error) => resolve(error.code !== 'ECONNREFUSED'));
         probe.unref();
         setTimeout(() => probe.destroy(), 2000).unref();
     });
@@ -350,7 +357,8 @@ parentPort.on('message', ([kind, ...rest]) => {
     const exchange = exchanges.get(number);
     try {
         exchange?.[kind](...what);
-    } catch (error) { // a field that cannot be sent: the others' calls go on
+    } catch (error) {
+        // a field that cannot be sent: the others' calls go on
         log.writeError('an answer could not be sent', error, {}, exchange.runId);
         exchange.destroy();
         if (exchanges.has(number)) release(exchange);

@@ -42,7 +42,8 @@ export function triage(directory, isStopping, request) {
 
 function hasOneHost(rawHeaders) {
     let count = 0;
-    for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i].length === 4 && /^host$/i.test(rawHeaders[i])) count++;
+    for (let i = 0; i < rawHeaders.length; i += 2)
+        if (rawHeaders[i].length === 4 && /^host$/i.test(rawHeaders[i])) count++;
     return count === 1;
 }
 

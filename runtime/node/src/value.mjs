@@ -11,7 +11,8 @@ const LONGEST_PATH = 1000; // characters of a path that is told
 const LOSSES = /null|\{\}|\{"0":|"type":"Buffer"/;
 const TOO_LONG = /string length/i;
 const SAID_LONG = 'its text is too long for one string';
-const isBytes = (value) => ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer;
+const isBytes = (value) =>
+    ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer;
 
 /** The value as JSON text; undefined is null. Throws NotJson, and what a toJSON() of the author's throws. */
 export function toJson(value) {
@@ -91,7 +92,8 @@ function writeObject(value, path, above) {
 
 function writeInside(value, path, above) {
     if (typeof value.toJSON === 'function') return write(value.toJSON(), path, above);
-    if (value instanceof String || value instanceof Number || value instanceof Boolean) return write(value.valueOf(), path, above);
+    if (value instanceof String || value instanceof Number || value instanceof Boolean)
+        return write(value.valueOf(), path, above);
     if (Array.isArray(value) || ArrayBuffer.isView(value) || value instanceof Set) {
         let i = 0;
         const items = [];
@@ -101,7 +103,8 @@ function writeInside(value, path, above) {
     if (value instanceof Error) return write({ name: value.name, message: value.message, ...value }, path, above);
     const members = [];
     for (const [name, item] of value instanceof Map ? value : Object.entries(value)) {
-        if (typeof name === 'object' || typeof name === 'symbol') refuse(`${nameOf(value)} (a key of it is no text)`, path);
+        if (typeof name === 'object' || typeof name === 'symbol')
+            refuse(`${nameOf(value)} (a key of it is no text)`, path);
         // As JSON.stringify has it: a member that is a function or undefined is none.
         if (item === undefined || typeof item === 'function' || typeof item === 'symbol') continue;
         members.push(`${JSON.stringify(String(name))}:${write(item, `${path}.${String(name)}`, above)}`);

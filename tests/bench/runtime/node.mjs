@@ -68,7 +68,10 @@ async function callsOf({ port }, name) {
 
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-const servers = { 'hookline-functions': await start([HOST, 'main.mjs'], 18190), 'node:http': await start(['bare.cjs'], 18191) };
+const servers = {
+    'hookline-functions': await start([HOST, 'main.mjs'], 18190),
+    'node:http': await start(['bare.cjs'], 18191),
+};
 for (const name of ['run', 'later']) {
     const found = Object.fromEntries(Object.keys(servers).map((server) => [server, { calls: [], cpu: [] }]));
     for (let round = -1; round < ROUNDS; round++) {
@@ -81,7 +84,9 @@ for (const name of ['run', 'later']) {
         }
     }
     for (const [server, { calls, cpu }] of Object.entries(found))
-        console.log(`${name.padEnd(6)} ${server.padEnd(19)} ${Math.round(median(calls))} calls/s, ${median(cpu).toFixed(0)} us of CPU a call`);
+        console.log(
+            `${name.padEnd(6)} ${server.padEnd(19)} ${Math.round(median(calls))} calls/s, ${median(cpu).toFixed(0)} us of CPU a call`,
+        );
 }
 for (const { child } of Object.values(servers)) child.kill('SIGKILL');
 rmSync(folder, { recursive: true });
