@@ -81,6 +81,21 @@ Test(byte, targets_of_any_length_end_at_the_first_byte_that_is_none)
     }
 }
 
+Test(byte, lines_of_any_length_end_at_the_first_line_end_behind_where_they_begin)
+{
+    char text[3 * HL_BLOCK];
+    for (size_t n = 0; n <= sizeof text; n++) {
+        memset(text, 'x', sizeof text);
+        cr_assert_eq(hl_byte_line_end(text, text + n), text + n);
+        for (size_t at = 0; at < n; at++) {
+            text[at] = at % 2 ? '\r' : '\n';
+            cr_assert_eq(hl_byte_line_end(text, text + n), text + at);
+            cr_assert_eq(hl_byte_line_end(text + at + 1, text + n), text + n);
+            text[at] = 'x';
+        }
+    }
+}
+
 Test(byte, mask_has_one_bit_for_each_marked_byte)
 {
     char text[HL_BLOCK];
