@@ -46,9 +46,7 @@ static struct hl_outsider *find_idle(struct hl_outsiders *outsiders)
         struct hl_outsider *outsider = HL_CONTAINER_OF(node, struct hl_outsider, node);
         hl_list_push_back(&outsiders->all, node);
         bool is_used = atomic_exchange(&outsider->is_used, false);
-        bool is_busy =
-            atomic_load(&outsider->quota.running) > 0 || atomic_load(&outsider->quota.is_asked);
-        if (!is_used && !is_busy)
+        if (!is_used && atomic_load(&outsider->quota.running) == 0)
             return outsider;
     }
     return NULL;

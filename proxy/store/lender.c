@@ -46,6 +46,11 @@ void hl_lender_ring(struct hl_lender *lender)
     pthread_mutex_unlock(&lender->lock);
 }
 
+void hl_lender_note(struct hl_lender *lender, uint64_t replicas)
+{
+    atomic_store(&lender->replicas, replicas > 0 ? (uint32_t)replicas : 1);
+}
+
 uint32_t hl_lender_share(const struct hl_lender *lender, uint32_t count)
 {
     uint32_t share = count / atomic_load(&lender->replicas);

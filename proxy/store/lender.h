@@ -30,6 +30,8 @@ void hl_lender_remove(struct hl_lender *lender, struct hl_lender_desk *desk);
 /* Something was lent, or nothing will be: whoever waits tries again. */
 void hl_lender_ring(struct hl_lender *lender);
 
+/* How many replicas are alive, as the store has seen just now. */
+void hl_lender_note(struct hl_lender *lender, uint64_t replicas);
 /* What a replica may have of so many without being lent them: they are one at least. */
 uint32_t hl_lender_share(const struct hl_lender *lender, uint32_t count);
 

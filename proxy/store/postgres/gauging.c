@@ -29,6 +29,7 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
     hl_counter_set(&s->gauges.pending_deliveries, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.oldest_delivery_ms, (uint64_t)hl_pg_int(&row));
     hl_counter_set(&s->gauges.replicas, (uint64_t)hl_pg_int(&row));
+    hl_lender_note(&s->lender, hl_counter_get(&s->gauges.replicas));
     int64_t taken_ms = hl_pg_int(&row);
     if (!hl_pg_member_knows_others(s, hl_clock_mono_ms()))
         taken_ms = hl_clock_wall_ms(); /* perhaps they do, and could not say so */

@@ -113,7 +113,7 @@ static void add_question(
 static void settle(struct hl_pg_store *s, struct hl_quota *quota, struct hl_pg_row *row)
 {
     struct hl_quota_borrower *b = &quota->borrower;
-    atomic_store(&s->lender.replicas, (uint32_t)hl_pg_int(row));
+    hl_lender_note(&s->lender, (uint64_t)hl_pg_int(row));
     struct hl_loan_answer answer = {.lent = (uint32_t)hl_pg_int(row),
         .rest = (uint32_t)hl_pg_int(row),
         .until_ms = (uint64_t)hl_pg_int(row),
@@ -145,7 +145,7 @@ static void on_refused(struct hl_pg_store *s)
         hl_list_push_front(&l->asking, &l->asked[i]->borrower.due);
     }
     l->n_asked = 0;
-    l->due_ms = hl_clock_mono_ms() + AGAIN_MS;
+    l->due_ms = hl_pg_is_joined(s) ? hl_clock_mono_ms() + AGAIN_MS : 0;
 }
 
 static void on_answer(struct hl_pg_store *s, const PGresult *result)
