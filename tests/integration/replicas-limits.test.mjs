@@ -212,3 +212,12 @@ test('a replica that is cut off lets its share of a rate in, which counts when i
     await until('it has been answered', async () => (await a.sidecar.metric('hookline_rate_shares')) === 0);
     assert.equal(await hammer(call, replicas, 6), 0);
 });
+
+test('a replica that leaves gives back what it has borrowed of a rate', async (t) => {
+    const { replicas, account } = await three(t);
+    const { call, taken } = await account('300/h');
+    assert.equal((await call(replicas[2])).status, 200);
+    assert.equal(await taken(), 100);
+    await replicas[2].sidecar.stop(); // the last test of the file
+    assert.equal(await taken(), 1);
+});
