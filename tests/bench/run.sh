@@ -4,15 +4,16 @@
 #
 #   tests/bench/run.sh NAME…      in this order; what there is:
 #
-#   calls unix syscalls flood sse idle accepts queue kept follow start bodies tls    tests/bench/proxy/run.sh
-#   drain latency delay kinds concurrency bare                                  tests/bench/webhook/run.sh
-#   store                                                                       build-bench/bench_store
-#   instructions                                                                tests/bench/instructions.sh
-#   all                                                                         all of these
+#   calls paced unix syscalls flood sse idle accepts queue     tests/bench/proxy/run.sh
+#   webhooks kept follow start bodies tls
+#   drain latency delay kinds concurrency bare                 tests/bench/webhook/run.sh
+#   store                                                      build-bench/bench_store
+#   instructions                                               tests/bench/instructions.sh
+#   all                                                        all of these
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-proxy=(calls unix syscalls flood sse idle accepts queue kept follow start bodies tls)
+proxy=(calls paced unix syscalls flood sse idle accepts queue webhooks kept follow start bodies tls)
 webhook=(drain latency delay kinds concurrency bare)
 
 # is_in WORD LIST…

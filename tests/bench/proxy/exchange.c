@@ -29,6 +29,7 @@ struct conn {
     int fd;
     struct conn *next_caller;
     uint64_t sent_us;     /* when the request was sent */
+    bool waits;           /* for a call that it may begin */
     bool has_begun;       /* its answer, see exchange.begun */
     uint64_t filler_left; /* to send */
     uint64_t body_left;   /* to receive, of a body with a Content-Length */
@@ -130,6 +131,13 @@ void exchange_open_callers(struct exchange *x, int port, int n)
     }
 }
 
+void exchange_pace(struct exchange *x, double rate)
+{
+    x->rate = rate;
+    x->paced_us = exchange_now_us();
+    x->calls_left = 0;
+}
+
 void exchange_close_callers(struct exchange *x)
 {
     while (x->callers) {
@@ -141,12 +149,27 @@ void exchange_close_callers(struct exchange *x)
 
 static void on_event(struct exchange *x, struct conn *c, uint32_t events);
 
+/* What has fallen due since the last time goes to those that wait, and is lost where none does. */
+static void pace(struct exchange *x, uint64_t now)
+{
+    x->due += x->rate * (double)(now - x->paced_us) / 1e6;
+    x->paced_us = now;
+    x->calls_left = (uint64_t)x->due;
+    x->due -= (double)x->calls_left;
+    for (struct conn *c = x->callers; c && x->calls_left > 0; c = c->next_caller)
+        if (c->waits)
+            send_request(x, c);
+    x->calls_left = 0;
+}
+
 void exchange_run(struct exchange *x, double seconds, const uint64_t *count, uint64_t goal)
 {
     struct epoll_event events[128];
     uint64_t end = exchange_now_us() + (uint64_t)(seconds * 1e6), now;
     while (*count < goal && (now = exchange_now_us()) < end) {
-        int n = epoll_wait(x->epoll, events, 128, (int)((end - now) / 1000 + 1));
+        if (x->rate > 0)
+            pace(x, now);
+        int n = epoll_wait(x->epoll, events, 128, x->rate > 0 ? 1 : (int)((end - now) / 1000 + 1));
         for (int i = 0; i < n; i++)
             on_event(x, events[i].data.ptr, events[i].events);
     }
@@ -268,7 +291,8 @@ static void send_filler(struct exchange *x, struct conn *c)
 
 static void send_request(struct exchange *x, struct conn *c)
 {
-    if (x->calls_left == 0)
+    c->waits = x->calls_left == 0;
+    if (c->waits)
         return;
     x->calls_left--;
     c->has_begun = false;

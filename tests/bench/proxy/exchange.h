@@ -23,6 +23,10 @@ struct exchange {
     int epoll;
     struct message request, answer;
     uint64_t calls_left; /* calls that may still be begun */
+    double
+        rate; /* calls a second that may be begun, as they fall due; 0: whenever one was answered */
+    double due;        /* of those: what has fallen due in part */
+    uint64_t paced_us; /* when that was reckoned */
     struct conn *callers;
 
     /* Counters, for callers to read and compare. */
@@ -46,6 +50,9 @@ void exchange_listen_unix(struct exchange *x, const char *path);
 /* Opens `n` connections to the port, each of which begins with a call at once. */
 void exchange_open_callers(struct exchange *x, int port, int n);
 void exchange_close_callers(struct exchange *x);
+
+/* From now on no more calls than that a second are begun. */
+void exchange_pace(struct exchange *x, double rate);
 
 /* Plays both sides until `*count` (one of the counters above) has reached `goal`, for at most
  * `seconds`. */

@@ -8,6 +8,7 @@
  *   -l PORT     where the app listens on 127.0.0.1      -r ROUNDS   default 11
  *   -u PATH     and on which unix: socket               -k          the app's answer is chunked
  *   -c CALLERS  connections, default 64                 -v          print each round
+ *   -p RATE     calls a second at most                  (default: as many as are answered)
  *   -t TOKEN    each call carries it                    -q QUERY    of each call's target
  *   -s TIMES    with -n: the app is asked that often for each call, which is waited for (1): later
  *               than the caller is answered, by webhooks too */
@@ -33,13 +34,14 @@ struct options {
     int app_port, callers, rounds;
     const char *app_path, *token, *query;
     uint64_t calls, times_served;
+    double rate;
     bool is_chunked, is_verbose;
 };
 
 static struct options read_options(int argc, char **argv)
 {
     struct options options = {.callers = 64, .rounds = 11, .query = "", .times_served = 1};
-    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:t:q:s:kv")) > 0;) {
+    for (int option; (option = getopt(argc, argv, "l:u:c:r:n:p:t:q:s:kv")) > 0;) {
         switch (option) {
         case 'l':
             options.app_port = atoi(optarg);
@@ -55,6 +57,9 @@ static struct options read_options(int argc, char **argv)
             break;
         case 'n':
             options.calls = strtoull(optarg, NULL, 10);
+            break;
+        case 'p':
+            options.rate = atof(optarg);
             break;
         case 't':
             options.token = optarg;
@@ -180,6 +185,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++)
         entries[i].contender = contender_parse(argv[optind + i]);
     exchange_run_for(x, READY_S);
+    if (options.rate > 0)
+        exchange_pace(x, options.rate);
     for (int round = 0; round < options.rounds; round++)
         for (int i = 0; i < n; i++) { /* none of them always follows the same one */
             struct entry *entry = &entries[(i + round) % n];

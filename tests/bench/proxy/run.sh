@@ -3,6 +3,7 @@
 # (Release) and the measuring programs in build-bench/, where all files stay; installs nothing. Asserts no timings.
 #
 #   tests/bench/proxy/run.sh calls [ROUNDS]       small calls: calls/s, CPU time, latency; medians over rounds (11)
+#   tests/bench/proxy/run.sh paced [RATE]         the same at RATE calls a second (5000)
 #   tests/bench/proxy/run.sh unix [ROUNDS]        the same with the app on a unix: socket
 #   tests/bench/proxy/run.sh instructions         user instructions of a warm call (callgrind)
 #   tests/bench/proxy/run.sh profile [chunked]    the functions of hookline in which they are spent
@@ -12,6 +13,7 @@
 #   tests/bench/proxy/run.sh idle [CONNECTIONS]   memory of an idle kept connection (2000)
 #   tests/bench/proxy/run.sh accepts [RATE]       calls while asynchronous ones are accepted, RATE a second (1000)
 #   tests/bench/proxy/run.sh queue [RUNS]         CPU of an asynchronous run, alone and among RUNS that wait (10000)
+#   tests/bench/proxy/run.sh webhooks [RATE]      calls with a webhook at RATE a second (4500): what waits, how old it gets
 #   tests/bench/proxy/run.sh kept                 memory that large answers take which become webhooks
 #   tests/bench/proxy/run.sh follow [FOLLOWERS]   kept event streams: memory, CPU and latency of followers (1000)
 #   tests/bench/proxy/run.sh start                time from fork to listening, memory when idle
@@ -44,12 +46,13 @@ main() {
     local what=${1-}
     [ $# -eq 0 ] || shift
     case $what in
-    calls | unix | flood | sse | idle | start | bodies) prepare haproxy nginx ;;
+    calls | paced | unix | flood | sse | idle | start | bodies) prepare haproxy nginx ;;
     instructions | profile) prepare haproxy nginx valgrind ;;
     syscalls) prepare haproxy nginx strace ;;
     tls) prepare haproxy nginx openssl ;;
     accepts | queue | kept | follow) prepare ;;
-    all) prepare haproxy nginx valgrind strace openssl ;;
+    webhooks) prepare curl ;;
+    all) prepare haproxy nginx valgrind strace openssl curl ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
@@ -59,7 +62,7 @@ main() {
         "measure_$what" "$@"
         return
     fi
-    for what in calls unix instructions syscalls flood sse idle accepts queue kept follow start bodies tls; do
+    for what in calls paced unix instructions syscalls flood sse idle accepts queue webhooks kept follow start bodies tls; do
         "measure_$what"
     done
 }
@@ -184,6 +187,11 @@ compare() {
 measure_calls() {
     heading "Small calls: POST of 200 bytes, answer of 300, 64 connections; ${1:-11} rounds"
     compare load -r "${1:-11}"
+}
+
+measure_paced() {
+    heading "The same at ${1:-5000} calls a second; 11 rounds"
+    compare load -p "${1:-5000}"
 }
 
 # HAProxy and nginx serve both kinds of app in one process, on two ports.
@@ -352,6 +360,29 @@ measure_queue() {
             printf "%-14s %12.1f %12.1f %8.2f\n", "hookline", a * 1000, w * 1000, w / a }'
     done
     stop hookline
+}
+
+# The app receives them itself. What waits is looked at twice a second: it grows, or it does not; of the oldest, ms.
+measure_webhooks() {
+    local rate=${1:-4500} caller waiting=() oldest=()
+    heading "Calls with a webhook, $rate a second"
+    start hookline-kept
+    on_load_core load -p "$rate" -r 15 -q "webhookEndpoint=http://127.0.0.1:$app/" \
+        "hookline:${port[hookline-kept]}:${pid[hookline-kept]}" &
+    caller=$!
+    while sleep 0.5 && kill -0 $caller 2>/dev/null; do
+        metrics >metrics
+        waiting+=("$(awk '$1 == "hookline_deliveries_pending" { print $2 }' metrics)")
+        oldest+=("$(awk '$1 == "hookline_delivery_age_seconds" { print $2 * 1000 }' metrics)")
+    done
+    wait $caller
+    stop hookline-kept
+    echo "waiting: ${waiting[*]}"
+    echo "the oldest for so many ms: ${oldest[*]}"
+}
+
+metrics() {
+    curl -s "http://127.0.0.1:$((port[hookline-kept] + 10))/metrics"
 }
 
 measure_kept() {
