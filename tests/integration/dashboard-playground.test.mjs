@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { test } from './lib/case.mjs';
+import { FILE, onFailure, test } from './lib/case.mjs';
 import { assertAccessible, assertFits, control, copyBy, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { atEnd } from './lib/cleanup.mjs';
 import { startPython } from './lib/python.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
@@ -41,15 +42,22 @@ def pack(box: Box, more: typing.List[Box] = []):
     return box
 `;
 
-async function scene(t, { role = 'invoke', env = {}, hash = '#/new', ...options } = {}) {
-    const app = await startPython(t, FUNCTIONS);
-    const sidecar = await startSidecar(t, {
-        env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_URL: app.url, ...env },
-        wait: 'readyz',
-    });
+let common;
+
+/** A tab of somebody of that role. Tests share the host and its sidecar, each is asked for runs of its own alone. */
+async function scene(t, { role = 'invoke', hash = '#/new', ...options } = {}) {
+    if (!common) atEnd(FILE, () => (common = null));
+    const { app, sidecar } = await (common ??= startBoth(FILE));
+    onFailure(t, () => `${app.stderr}\n${sidecar.tail()}`);
     const token = await makeToken(sidecar, { role });
     const page = await openDashboard(t, sidecar, { token, hash, ...options });
     return { page, sidecar, token };
+}
+
+async function startBoth(t) {
+    const app = await startPython(t, FUNCTIONS);
+    const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_URL: app.url, HOOKLINE_WEBHOOK_ALLOW: '127.0.0.0/8' };
+    return { app, sidecar: await startSidecar(t, { env, wait: 'readyz' }) };
 }
 
 const outcome = (page) => page.locator('section.outcome');
@@ -94,7 +102,7 @@ test('an answer is shown with its status and the way to its run', async (t) => {
 
 test('a queued run has its priority, deadline and webhook, and its result is shown', async (t) => {
     const receiver = await Receiver.start(t);
-    const { page, sidecar } = await scene(t, { complaints: /400/, env: { HOOKLINE_WEBHOOK_ALLOW: '127.0.0.0/8' } });
+    const { page, sidecar } = await scene(t, { complaints: /400/ });
     await page.getByLabel('Function').waitFor();
     await page.getByLabel('JSON body').fill('{"prompt": "later"}');
     await page.getByRole('radio', { name: /^Queue/ }).check();
