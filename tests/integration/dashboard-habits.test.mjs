@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from './lib/case.mjs';
 import { assertAccessible, assertFits, control, follow, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '1' };
 
-async function scene(t, { role, runs = 0, path = '/v4/p/a/run', ...options } = {}) {
-    const set = await stage(t, { env });
+/** A signed-in tab, and so many runs. `isShared`: the sidecar is the file's, for tests to which other runs and accounts are no matter. */
+async function scene(t, { role, runs = 0, path = '/v4/p/a/run', isShared = false, ...options } = {}) {
+    const set = await (isShared ? shared : stage)(t, { env });
     const token = await makeToken(set.sidecar, { role });
     const headers = { authorization: `Bearer ${token}` };
     for (let i = 0; i < runs; i++) await set.call(path, { query: { async: 'true' }, headers, body: '{}' });
@@ -99,7 +100,7 @@ test('deliveries and destinations are saved with all that is known of them', asy
 });
 
 test('what a spreadsheet would take for a formula is text in a CSV', async (t) => {
-    const { page } = await scene(t);
+    const { page } = await scene(t, { isShared: true });
     await page.getByRole('link', { name: 'API Keys' }).click();
     await page.getByRole('button', { name: 'Create Service Account' }).click();
     await page.getByLabel('Name').fill('=HYPERLINK("http://x","a, b")');
@@ -201,7 +202,7 @@ test('a new tab is signed in as the others are, and signed out with them', async
 });
 
 test('a tab that is closed takes the sign-in with it', async (t) => {
-    const { page, sidecar } = await scene(t);
+    const { page, sidecar } = await scene(t, { isShared: true });
     await page.locator('main h1').waitFor();
     const context = page.context();
     await page.close();
@@ -211,7 +212,7 @@ test('a tab that is closed takes the sign-in with it', async (t) => {
 });
 
 test('a link to a run survives the sign-in, and a refused token stays typed', async (t) => {
-    const { sidecar, call } = await stage(t, { env });
+    const { sidecar, call } = await shared(t, { env });
     const token = await makeToken(sidecar);
     const { id } = await call('/v4/p/a/run', { query: { async: 'true' }, headers: { authorization: `Bearer ${token}` }, body: '{}' });
     const page = await openTab(t, sidecar, { complaints: /401/ });
@@ -228,7 +229,7 @@ test('a link to a run survives the sign-in, and a refused token stays typed', as
 });
 
 test('a token that was put away with Escape is on the page until somebody has it', async (t) => {
-    const { page } = await scene(t, { hash: '#/keys' });
+    const { page } = await scene(t, { isShared: true, hash: '#/keys' });
     await page.getByRole('button', { name: 'Create Service Account' }).click();
     await page.getByLabel('Name').fill('hasty');
     await page.getByRole('button', { name: 'Create', exact: true }).click();
@@ -246,7 +247,7 @@ test('a token that was put away with Escape is on the page until somebody has it
 });
 
 test('the role invoke sees the keys, and is told why not the deliveries', async (t) => {
-    const { page } = await scene(t, { role: 'invoke', hash: '#/keys' });
+    const { page } = await scene(t, { isShared: true, role: 'invoke', hash: '#/keys' });
     await page.getByText('the role invoke sees them').waitFor();
     await page.locator('.keys tbody tr').first().waitFor();
     assert.equal(await page.getByRole('button', { name: /Create|Revoke|Limits/ }).count(), 0);
@@ -275,7 +276,7 @@ test('a page that could not be loaded is, once hookline answers', async (t) => {
 });
 
 test('at 1024 px the top is one line, whatever the project is called and however much wants a look', async (t) => {
-    const { sidecar } = await scene(t);
+    const { sidecar } = await scene(t, { isShared: true });
     const page = await openDashboard(t, sidecar, { project: 'a-project-with-a-long-name', viewport: { width: 1024, height: 768 } });
     await page.route(/\/overview\?/, async (route) => {
         const response = await route.fetch().catch(() => null); // the page may be gone
@@ -289,7 +290,7 @@ test('at 1024 px the top is one line, whatever the project is called and however
 });
 
 test('on a phone a key’s buttons stand side by side, and apart', async (t) => {
-    const { page } = await scene(t, { viewport: { width: 390, height: 800 }, hash: '#/keys' });
+    const { page } = await scene(t, { isShared: true, viewport: { width: 390, height: 800 }, hash: '#/keys' });
     const [limits, revoke] = await Promise.all(['Limits', 'Revoke'].map((name) => page.getByRole('button', { name }).first().boundingBox()));
     assert.equal(limits.y, revoke.y);
     assert.ok(revoke.x - limits.x - limits.width >= 4);
@@ -297,7 +298,7 @@ test('on a phone a key’s buttons stand side by side, and apart', async (t) => 
 
 for (const [width, colorScheme] of [[1440, 'light'], [1024, 'dark'], [390, 'light'], [390, 'dark'], [1440, 'dark'], [1024, 'light']]) {
     test(`its dialogs and lists fit ${width} px, ${colorScheme}`, async (t) => {
-        const { page } = await scene(t, { runs: 2, viewport: { width, height: 900 }, colorScheme });
+        const { page } = await scene(t, { isShared: true, runs: 2, viewport: { width, height: 900 }, colorScheme });
         await page.locator('.runs tbody tr').first().waitFor();
         await shot(page, `runs-${width}-${colorScheme}`);
         await assertFits(page, 'runs');
