@@ -132,7 +132,7 @@ test('events that are not kept any more, and too many followers, are told in wor
 });
 
 test('a tab that nobody sees does not follow, and goes on when it is seen', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
@@ -155,7 +155,7 @@ test('a tab that nobody sees does not follow, and goes on when it is seen', asyn
 });
 
 test('leaving the page, or signing out, ends the following', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
@@ -189,7 +189,7 @@ test('a token that is revoked meanwhile ends it', async (t) => {
 });
 
 test('the role invoke follows what it called', async (t) => {
-    const { stream, call, open } = await scene(t, { role: 'invoke' });
+    const { stream, call, open } = await scene(t, { isShared: true, role: 'invoke' });
     const { id } = await call({ stream: true, told: [{ percent: 5 }] });
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
@@ -200,7 +200,7 @@ test('the role invoke follows what it called', async (t) => {
 });
 
 test('whoever hears the page is told how the stream stands, not each event', async (t) => {
-    const { stream, call, sidecar, token } = await scene(t);
+    const { stream, call, sidecar, token } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const { cable, page } = await openByCable(t, sidecar, token, `#/runs/${id}`);
     await stream.send('event 1');

@@ -46,7 +46,7 @@ for (const [said, words, part] of [
 }
 
 test('what a run says is shown as it says it, by its events or else by the next look', async (t) => {
-    const { stream, call, open, said, app, release } = await scene(t);
+    const { stream, call, open, said, app, release } = await scene(t, { isShared: true });
     const { id } = await call({ told: [{ percent: 1 }], hold: true });
     const page = await open('#/now');
     const followed = page.waitForResponse(/\/events\?/);
@@ -70,7 +70,7 @@ test('what a run says is shown as it says it, by its events or else by the next 
 });
 
 test('nothing moves when a run says how far it is, when events come, and when it ends', async (t) => {
-    const { stream, call, open } = await scene(t);
+    const { stream, call, open } = await scene(t, { isShared: true });
     const { id } = await call({ stream: true });
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
