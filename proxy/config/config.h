@@ -65,7 +65,7 @@ struct hl_config {
     struct hl_str app_run_path;
     struct hl_str app_health_path;    /* empty: a TCP connect is the test */
     enum hl_app_gate app_health_gate; /* see app/gate.h */
-    struct hl_str app_warmup;  /* "POST /run"; empty: none; see app/warmup.h */
+    struct hl_str app_warmup;         /* "POST /run"; empty: none; see app/warmup.h */
     struct hl_str app_warmup_body_file;
     struct hl_str app_command; /* empty: somebody else starts the app; see config/command.h */
     struct hl_str app_user;    /* empty: hookline's own; see config/command.h */

@@ -32,7 +32,7 @@ enum hl_worker_message {
     HL_WORKER_RECENT,       /* struct hl_recent_ask; comes back answered */
     HL_WORKER_ASIDE,        /* as DRAIN, for as long as nobody says otherwise: */
     HL_WORKER_BACK,
-    HL_WORKER_LENT,         /* the bell of its struct hl_lender_desk */
+    HL_WORKER_LENT, /* the bell of its struct hl_lender_desk */
 };
 
 #define HL_WORKER_STAGES (HL_WORKER_CUT + 1 - HL_WORKER_DRAIN) /* of its end: each is told once */
