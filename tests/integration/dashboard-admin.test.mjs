@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { assertAccessible, control, copyBy, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
-import { stage } from './lib/stage.mjs';
+import { shared, stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { gate, until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '2' };
 
-async function scene(t, options = {}) {
-    const set = await stage(t, { ...options, env: { ...env, ...options.env } });
+/** `isShared`: the sidecar is the file's, for tests to which other deliveries and accounts are no matter. */
+async function scene(t, { isShared = false, ...options } = {}) {
+    const set = await (isShared ? shared : stage)(t, { ...options, env: { ...env, ...options.env } });
     const token = await makeToken(set.sidecar);
     const headers = { authorization: `Bearer ${token}` };
     const call = (query, path = '/v4/p/a/run') =>
@@ -103,7 +104,7 @@ test('one delivery is sent again after a question, and not without', async (t) =
 });
 
 test('of many rounds the first and the last ones are drawn', async (t) => {
-    const { open, call, settled, receiver, sidecar } = await scene(t);
+    const { open, call, settled, receiver, sidecar } = await scene(t, { isShared: true });
     const { id } = await call({ webhookEndpoint: receiver.script('/hook', 410) });
     const { delivery_id: delivery } = await settled(id, 'dead');
     for (let round = 2; round <= 6; round++) {
@@ -237,7 +238,7 @@ test('a pending delivery of a run that was purged meanwhile is asked for once', 
 });
 
 test('a service account is created, its token shown once, and works', async (t) => {
-    const { open, call, sidecar } = await scene(t);
+    const { open, call, sidecar } = await scene(t, { isShared: true });
     const page = await open('#/keys', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByRole('button', { name: 'Create Service Account' }).click();
     const dialog = page.getByRole('dialog', { name: 'Create Service Account' });
@@ -273,7 +274,7 @@ test('a service account is created, its token shown once, and works', async (t) 
 });
 
 test('an account whose token was put away with Escape is in the list', async (t) => {
-    const { open } = await scene(t);
+    const { open } = await scene(t, { isShared: true });
     const page = await open('#/keys');
     await page.getByRole('button', { name: 'Create Service Account' }).click();
     await page.getByLabel('Name').fill('hasty');
@@ -284,7 +285,7 @@ test('an account whose token was put away with Escape is in the list', async (t)
 });
 
 test('a bad expiry is refused with the reason', async (t) => {
-    const { open } = await scene(t);
+    const { open } = await scene(t, { isShared: true });
     const page = await open('#/keys', { complaints: /400|422/ });
     await page.getByRole('button', { name: 'Create Service Account' }).click();
     const dialog = page.getByRole('dialog');
