@@ -25,15 +25,25 @@ static void open_session(
     cr_assert_eq(hl_pg_session_open(session, settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
 }
 
+/* Whose turn it is not does nothing, and it may be the store's own, once, at its start: then the second time is ours. */
+static void tend_in_turn(struct fixture *f, struct hl_pg_session *session, int64_t ahead_ms)
+{
+    char why[300] = "";
+    struct hl_id me = {{1}};
+    for (int i = 0; i < 2; i++) {
+        while (fixture_count(f, "meta WHERE k = 'upkeep'") > 0)
+            usleep(1000);
+        cr_assert_eq(hl_pg_upkeep_run(session, &me, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
+    }
+}
+
 /* As if the retention had ended so long before: what ended up to `ahead_ms` from now is past it. */
 static void tend(struct fixture *f, int64_t ahead_ms)
 {
-    char why[300] = "";
     struct hl_pg_session session;
     struct hl_pg_settings settings;
-    struct hl_id me = {{1}};
     open_session(f, &session, &settings);
-    cr_assert_eq(hl_pg_upkeep_run(&session, &me, -ahead_ms, why, sizeof(why)), HL_OK, "%s", why);
+    tend_in_turn(f, &session, ahead_ms);
     hl_pg_session_close(&session);
 }
 
