@@ -399,9 +399,9 @@ const struct hl_option hl_options[] = {
         .help = "how many times an asynchronous run may call the app in total, see HOOKLINE_RUN_RETRY_ON; for runs "
                 "that begin from then on"},
     {ROW(TEXT, "RUN_RETRY_ON", run_retry_on, ""), .is_valid = hl_retry_on_is_valid,
-        .allowed = "unreachable, reset, timeout, interrupted, statuses such as 503 and classes such as 5xx, separated by commas",
+        .allowed = "unreachable, reset, timeout, interrupted, shutdown, statuses such as 503 and classes such as 5xx, separated by commas",
         .help = "the failures after which an asynchronous run is retried; not set: only when hookline was stopped "
-                "during the run (interrupted)"},
+                "during the run (interrupted); shutdown: what the end of a drain cuts goes back to the queue, uncounted"},
     {ROW(DURATION, "RUN_RETRY_DELAY", run_retry_delay_ms, "1s"), .min = 1, .max = 5 * 60 * SECOND,
         .help = "the delay before the second attempt of a run; doubled for each further one, at most 5m"},
     {ROW(WORD, "KEEP_REQUESTS", keep_requests, "failed"), .words = keep_words,

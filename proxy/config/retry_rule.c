@@ -42,7 +42,7 @@ static bool add(struct hl_str word, struct hl_retry_on *on)
         const char *name;
         bool *is_wanted;
     } ends[] = {{"unreachable", &on->unreachable}, {"reset", &on->reset}, {"timeout", &on->timeout},
-        {"interrupted", &on->interrupted}};
+        {"interrupted", &on->interrupted}, {"shutdown", &on->shutdown}};
     for (size_t i = 0; i < HL_ARRAY_LEN(ends); i++) {
         if (!hl_str_eq(word, hl_str_from(ends[i].name)))
             continue;
@@ -76,6 +76,14 @@ bool hl_retry_on_parse(struct hl_str text, struct hl_retry_on *out)
         text.p += comma != NULL;
     }
     return true;
+}
+
+bool hl_retry_on_is_shutdown(const struct hl_retry_on *on)
+{
+    bool has_more = on->unreachable || on->reset || on->timeout || on->interrupted;
+    for (size_t i = 0; i < HL_RETRY_STATUSES; i++)
+        has_more = has_more || on->statuses[i];
+    return on->shutdown && !has_more;
 }
 
 bool hl_retry_on_is_valid(struct hl_str text)

@@ -17,13 +17,18 @@ struct hl_str;
 
 struct hl_retry_on {
     bool unreachable, reset, timeout, interrupted;
+    bool
+        shutdown; /* no attempt of these: a run that the end of a drain cut is as if it had not been claimed */
     bool statuses[HL_RETRY_STATUSES]; /* the app's, from HL_RETRY_STATUS_LEAST on */
 };
 
-/* `unreachable`, `reset`, `timeout`, `interrupted`, statuses as 503, classes as 5xx, separated by commas.
+/* `unreachable`, `reset`, `timeout`, `interrupted`, `shutdown`, statuses as 503, classes as 5xx, separated by commas.
  * False: something else is in it. Empty: none of them. */
 HL_MUST_CHECK bool hl_retry_on_parse(struct hl_str text, struct hl_retry_on *out);
 bool hl_retry_on_is_valid(struct hl_str text);
+
+/* Nothing else is in it: it needs no second attempt. */
+bool hl_retry_on_is_shutdown(const struct hl_retry_on *on);
 
 static inline bool hl_retry_on_status(const struct hl_retry_on *on, unsigned status)
 {

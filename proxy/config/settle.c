@@ -239,7 +239,7 @@ static enum hl_err settle_retries(struct hl_config *config, struct hl_buf *probl
         return HL_OK; /* that was reported */
     if (!has_list)
         config->retry_on.interrupted = true;
-    if (!has_list || config->run_attempts != 1)
+    if (!has_list || config->run_attempts != 1 || hl_retry_on_is_shutdown(&config->retry_on))
         return HL_OK;
     return hl_buf_printf(problems, "HOOKLINE_RUN_RETRY_ON: has no effect with "
                                    "HOOKLINE_RUN_ATTEMPTS=1: set that to the number of "

@@ -326,6 +326,31 @@ static void release_put_off(struct hl_runs *runs)
     }
 }
 
+static void release_run(struct hl_run *run)
+{
+    struct hl_runs *runs = run->runs;
+    struct hl_claimed *claimed = run->store.claimed;
+    run->store.claimed = NULL;
+    hl_run_stream_close(run, false); /* before another attempt can begin */
+    hl_progress_record(run, HL_RECORD_NONE);
+    hl_counter_sub(&runs->metrics->runs_in_flight, 1);
+    runs->dispatch.running--;
+    hl_ending_abandon(run);
+    give_back(runs, claimed);
+}
+
+void hl_dispatch_release_inside(struct hl_runs *runs)
+{
+    HL_LIST_EACH_SAFE (node, &runs->list) {
+        struct hl_run *run = HL_CONTAINER_OF(node, struct hl_run, node);
+        if (!hl_run_is_async(run) || run->store.record != HL_RECORD_OPEN || hl_run_has_ended(run))
+            continue;
+        HL_LOG(INFO, "run goes back to the queue: the end of the drain has cut it",
+            HL_LOG_ID("run_id", &run->id));
+        release_run(run);
+    }
+}
+
 void hl_dispatch_release_held(struct hl_runs *runs)
 {
     release_put_off(runs);
@@ -335,13 +360,7 @@ void hl_dispatch_release_held(struct hl_runs *runs)
         node = node->next;
         if (!is_held(run))
             continue;
-        struct hl_claimed *claimed = run->store.claimed;
-        run->store.claimed = NULL;
-        hl_progress_record(run, HL_RECORD_NONE);
-        hl_counter_sub(&runs->metrics->runs_in_flight, 1);
-        runs->dispatch.running--;
-        hl_ending_abandon(run);
-        give_back(runs, claimed);
+        release_run(run);
         node = runs->list.next; /* the slot it gave up may have started, even ended, others */
     }
 }

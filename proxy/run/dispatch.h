@@ -20,6 +20,8 @@ void hl_dispatch_stop(struct hl_runs *runs);
 /* runs->is_aside is another: claims end, or begin again. */
 void hl_dispatch_set_aside(struct hl_runs *runs);
 void hl_dispatch_release_held(struct hl_runs *runs);
+/* The worker ends now: runs inside the app go back to the store as if they had not been claimed. */
+void hl_dispatch_release_inside(struct hl_runs *runs);
 /* Whether nothing waits for memory to be told to the store. */
 bool hl_dispatch_is_settled(const struct hl_runs *runs);
 /* The worker has ended: what still waits for memory ends as interrupted at the next start. */

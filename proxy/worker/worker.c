@@ -359,11 +359,13 @@ static void cut_run(struct hl_run *run)
     hl_ending_abandon(run);
 }
 
-/* Runs in flight are left as the store knows them: they end as interrupted at the next start. */
+/* Runs in flight are left as the store knows them: they end as interrupted at the next start, unless they are given back. */
 static void cut(struct hl_worker *w)
 {
     w->runs.is_cut = w->runs.is_draining = true;
     hl_dispatch_release_held(&w->runs);
+    if (w->config->retry_on.shutdown)
+        hl_dispatch_release_inside(&w->runs);
     while (!hl_list_is_empty(&w->runs.list))
         cut_run(HL_CONTAINER_OF(w->runs.list.next, struct hl_run, node));
     hl_callers_cut(&w->callers);

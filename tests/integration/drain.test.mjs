@@ -1,6 +1,7 @@
 // POST /drain, GET /drain, /drain/wait, DELETE /drain and POST /quit: the end of a process, asked for by a call.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { request } from './lib/raw.mjs';
 import { control, rest } from './lib/rest.mjs';
 import { run } from './lib/sidecar.mjs';
@@ -165,3 +166,33 @@ test('hookline drain: begins it, takes it back, waits', async (t) => {
     assert.equal((await run(['drain', '--cancel', '--wait'], env)).code, 2);
     await running;
 });
+
+for (const store of ['sqlite', 'postgres']) {
+    test(`HOOKLINE_RUN_RETRY_ON=shutdown: what the end of a drain cuts goes back to the queue, uncounted (${store})`, async (t) => {
+        let isOpen = false;
+        const { app, sidecar, call } = await stage(t, {
+            env: {
+                ...(store === 'postgres' && (await postgres(t)).env),
+                HOOKLINE_RUN_RETRY_ON: 'shutdown', HOOKLINE_KEEP_REQUESTS: 'none', HOOKLINE_DRAIN_TIMEOUT: '100ms',
+            },
+            app: async (x) => {
+                if (!isOpen) await x.gone;
+                else await x.send(200, {}, await x.body());
+            },
+        });
+        const { id } = await call(RUN, { ...asynchronous, body: 'ping' });
+        await until('it is inside the app', () => app.requests.length === 1);
+        sidecar.signal('SIGTERM');
+        assert.equal((await within('the end', sidecar.exited())).code, 3);
+        isOpen = true;
+        await sidecar.start();
+        const ask = control(sidecar);
+        const run = await until('it is done', async () => {
+            const seen = (await ask('GET', `/v2/runs/${id}`)).json();
+            return seen.state === 'success' && seen;
+        });
+        assert.equal(run.attempts, 1);
+        assert.equal((await ask('GET', `/v2/runs/${id}/result`)).text, 'ping');
+        assert.deepEqual(app.requests.map(({ head }) => head.get('x-run-attempt')), ['1', '1']);
+    });
+}

@@ -126,6 +126,7 @@ struct hl_database {
     int64_t retention_ms, stream_retention_ms, idem_ms;
     uint32_t run_attempts, webhook_attempts;
     bool retries_interrupted;
+    bool returns_cut; /* runs that have begun may come back */
     enum hl_keep_requests keep_requests;
     uint64_t max_bytes, max_stream_bytes;
 
@@ -184,7 +185,7 @@ void hl_database_doom_file(struct hl_database *db, const struct hl_id *file, uin
  * end in any case. */
 static inline bool hl_database_keeps_request(const struct hl_database *db)
 {
-    return db->run_attempts > 1 || db->keep_requests != HL_KEEP_REQUESTS_NONE;
+    return db->run_attempts > 1 || db->returns_cut || db->keep_requests != HL_KEEP_REQUESTS_NONE;
 }
 
 /* --- what the files of the writing connection ask of each other ------------------------------------------------------- */

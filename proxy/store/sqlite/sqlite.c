@@ -101,6 +101,7 @@ static void configure(struct hl_database *db, const struct hl_config *config, ui
     db->run_attempts = config->run_attempts;
     db->keep_requests = config->keep_requests;
     db->retries_interrupted = config->retry_on.interrupted;
+    db->returns_cut = config->retry_on.shutdown;
     db->webhook_attempts = config->webhook_attempts;
     db->max_bytes = max_bytes;
     db->stream_retention_ms = (int64_t)config->stream_retention_ms;
