@@ -74,8 +74,9 @@ struct hl_config {
     uint64_t app_start_timeout_ms;
     uint64_t app_start_limit_ms;   /* 0: none; else there is a command */
     uint64_t app_restart_after_ms; /* 0: off; else there are a command and a health path */
-    bool app_keepalive;            /* connections are used again */
-    uint32_t app_concurrency;      /* 0: no limit */
+    enum hl_caller_gone on_caller_gone;
+    bool app_keepalive;       /* connections are used again */
+    uint32_t app_concurrency; /* 0: no limit */
     uint32_t app_queue;
     uint64_t app_queue_timeout_ms;
     uint64_t app_head_timeout_ms; /* never 0 after loading: the grace period stands in */

@@ -211,6 +211,8 @@ static const char *const admin_auth_words[] = {[HL_ADMIN_AUTH_AUTO] = "auto",
     [HL_ADMIN_AUTH_TOKEN] = "token",
     [HL_ADMIN_AUTH_NONE] = "none",
     NULL};
+static const char *const caller_gone_words[] = {
+    [HL_CALLER_GONE_CANCEL] = "cancel", [HL_CALLER_GONE_FINISH] = "finish", NULL};
 static const char *const gate_words[] = {[HL_APP_GATE_START] = "start",
     [HL_APP_GATE_ALWAYS] = "always",
     [HL_APP_GATE_OFF] = "off",
@@ -372,6 +374,8 @@ const struct hl_option hl_options[] = {
         .help = "from request sent to response head; then 504; 0: the grace period"},
     {ROW(DURATION, "APP_IDLE_TIMEOUT", app_idle_timeout_ms, "0"), .min = 1, .max = 12 * HOUR, .has_zero = true,
         .help = "silence inside a response, event streams and tunnels excepted; then it is cut; 0: off"},
+    {ROW(WORD, "ON_CALLER_GONE", on_caller_gone, "cancel"), .words = caller_gone_words,
+        .help = "a caller leaves whose call is inside the app: cancel cuts that off, finish lets it end and throws its response away"},
     {ROW(SWITCH, "APP_KEEPALIVE", app_keepalive, "on"),
         .help = "reuse connections to the app; off: a new one for each call, for apps that serve "
                 "one connection at a time"},

@@ -408,7 +408,14 @@ static void on_body_failed(void *owner, const struct hl_refusal *why)
     hl_ending_fail(owner, HL_RUN_CANCELLED, HL_REASON_NONE, why);
 }
 
-/* The call ends, unless someone else waits for its response. */
+/* HOOKLINE_ON_CALLER_GONE=finish: it keeps its slot until the app has ended it. */
+static bool ends_by_itself(const struct hl_run *run)
+{
+    bool is_inside = run->stage == HL_STAGE_CONNECTING || run->stage == HL_STAGE_CALLING;
+    return run->runs->config->on_caller_gone == HL_CALLER_GONE_FINISH && is_inside;
+}
+
+/* The call ends, unless someone else waits for its response, or it is to end by itself. */
 static void on_caller_gone(void *owner)
 {
     struct hl_run *run = owner;
@@ -417,9 +424,10 @@ static void on_caller_gone(void *owner)
     if (hl_run_has_ended(run))
         return;
     bool is_kept = run->terms.keeps_stream && hl_run_stream_goes_on(run);
+    bool is_alone = !run->store.has_webhook && !is_kept;
     bool someone_waits =
-        (run->store.has_webhook || is_kept) && run->request.is_whole && !hl_run_is_tunnel(run);
-    if (someone_waits && is_kept)
+        (!is_alone || ends_by_itself(run)) && run->request.is_whole && !hl_run_is_tunnel(run);
+    if (someone_waits && !run->store.has_webhook)
         hl_time_limit_leave(run, run->runs->config->response_grace_period_ms);
     if (someone_waits)
         hl_respond_resume(run);
@@ -435,7 +443,8 @@ static void on_caller_drained(void *owner)
 static bool needs_caller(void *owner)
 {
     const struct hl_run *run = owner;
-    return !run->store.has_webhook && !(run->terms.keeps_stream && hl_run_stream_goes_on(run));
+    bool is_kept = run->terms.keeps_stream && hl_run_stream_goes_on(run);
+    return !run->store.has_webhook && !is_kept && !ends_by_itself(run);
 }
 
 const struct hl_taker hl_forward_taker = {.is_blocked = is_source_blocked,

@@ -90,6 +90,13 @@ static void count_long(struct hl_run *run)
         run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight, 1);
 }
 
+/* A caller who asked that its stream is kept has left, and nothing is kept of it. */
+static bool is_for_nobody(const struct hl_run *run)
+{
+    return run->terms.keeps_stream && hl_run_stream_is_for_nobody(run) &&
+           run->runs->config->on_caller_gone == HL_CALLER_GONE_CANCEL;
+}
+
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
@@ -110,7 +117,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         hl_tee_begin(run, head, &spool_events);
         hl_run_retry_note(run, head);
     }
-    if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
+    if (is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return false;
     }
@@ -335,7 +342,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         return;
     if (run->stream)
         hl_run_stream_note(run);
-    if (state != BODY_END && run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
+    if (state != BODY_END && is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return;
     }

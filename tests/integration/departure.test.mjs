@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from './lib/case.mjs';
 import { request } from './lib/raw.mjs';
+import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
@@ -111,4 +112,34 @@ test('a webhook’s call goes on when its caller leaves behind a whole request',
     await first;
     await receiver.delivered('/hook');
     assert.deepEqual(seen, ['/first', '/hooked']);
+});
+
+test('HOOKLINE_ON_CALLER_GONE=finish: what is inside ends as the app ends it and keeps its slot, what waits never goes in', async (t) => {
+    const doors = gate();
+    const cut = [];
+    const { app, sidecar, connect } = await stage(t, {
+        env: { HOOKLINE_ON_CALLER_GONE: 'finish', HOOKLINE_APP_CONCURRENCY: '1' },
+        app: async (x) => {
+            x.gone.then(() => cut.push(x.target), () => {});
+            await x.respond(200, { 'Content-Type': 'text/event-stream', 'Transfer-Encoding': 'chunked' });
+            await x.chunk('data: 1\n\n');
+            await doors.promise;
+            await x.chunk('data: 2\n\n');
+            await x.lastChunk();
+        },
+    });
+    const [inside, waiting] = [await connect(), await connect()];
+    await inside.send(request('POST', '/v4/p/a/inside', {}, '{}'));
+    await inside.responseHead();
+    await waiting.send(request('POST', '/v4/p/a/waiting', {}, '{}'));
+    await until('it waits', async () => (await sidecar.metric('hookline_app_queue_waiting')) === 1);
+    for (const caller of [inside, waiting]) caller.close();
+    await until('both have left', async () => (await sidecar.metric('hookline_callers_gone_total')) === 2);
+    assert.equal(await sidecar.metric('hookline_http_requests_in_flight'), 1);
+    assert.deepEqual(cut, []);
+    doors.open();
+    await until('it has ended', async () => (await sidecar.metric('hookline_http_requests_in_flight')) === 0);
+    assert.deepEqual(app.requests.map(({ target }) => target), ['/inside']);
+    const { runs } = (await control(sidecar)('GET', '/v2/runs')).json();
+    assert.deepEqual(runs.map(({ path, state }) => [path, state]).sort(), [['/inside', 'success'], ['/waiting', 'cancelled']]);
 });
