@@ -108,12 +108,20 @@ static void begin_drain(struct hl_rest_call *call)
         answer(call, false);
 }
 
+/* The row of the audit is there, or could not be kept: what waits has begun already. */
+static void on_told(struct hl_rest_call *call)
+{
+    (void)call;
+}
+
 static void await_drain(struct hl_rest_call *call)
 {
     if (!call->params.has_wait)
         call->params.wait_ms = hl_rest_get_parts(call)->config->drain_timeout_ms;
-    if (set_aside(call))
-        wait_for_end(call);
+    if (!set_aside(call))
+        return;
+    hl_rest_then(call, on_told);
+    wait_for_end(call);
 }
 
 static void cancel_drain(struct hl_rest_call *call)

@@ -93,6 +93,23 @@ test('what is inside is told apart: calls, tunnels, streams, runs; GET /drain?wa
     await ask('DELETE', '/drain');
 });
 
+test('GET /drain/wait that begins it: the row of the audit comes while it waits, and afterwards all goes on', async (t) => {
+    const doors = gate();
+    const { app, sidecar, call } = await shared(t, { app: async (x) => { await doors.promise; await x.send(200); } });
+    const ask = on(sidecar);
+    const running = call();
+    await until('it is inside the app', () => app.requests.length === 1);
+    const rows = async () => (await control(sidecar)('GET', '/v2/audit?action=drain_begun')).json().audit.length;
+    const before = await rows();
+    const waited = ask('GET', '/drain/wait?timeout=600');
+    await until('its row is there', async () => (await rows()) === before + 1);
+    assert.equal((await ask('GET', '/drain')).json().draining, true);
+    doors.open();
+    assert.deepEqual((await within('the end of all', waited)).json(), { draining: true, ...NOTHING });
+    assert.equal((await running).status, 200);
+    assert.equal((await within('the next answer', ask('DELETE', '/drain'))).json().draining, false);
+});
+
 test('what nobody may ask for: wrong methods, wrong numbers, pages of other origins, other names', async (t) => {
     const { sidecar } = await shared(t);
     const ask = on(sidecar);
