@@ -57,6 +57,17 @@ test('what the proxy refuses of HTTP the pure core refuses as well, and reads wh
     assert.ok(!app.log.some(({ msg }) => msg === 'seen'));
 });
 
+test('a body made to take long is looked at once by the pure core', async (t) => {
+    const app = await startPython(t, SOURCE);
+    const send = async (body) => (await fetch(`${app.url}/run`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json();
+    const many = 300_000;
+    const unending = await send(`${'[]'.repeat(600)}"${'\\"'.repeat(many)}`);
+    assert.match(unending.detail, /error at byte 3\.$/);
+    const deep = await send(`{"text":"${'\\"['.repeat(many)}",${'"a":['.repeat(600)}`);
+    assert.match(deep.detail, /nested deeper than 512 levels/);
+    assert.equal(await send(`{"text":"${'\\"['.repeat(many)}"}`), '"['.repeat(many));
+});
+
 test('what fails in the pure core’s loop ends neither the loop nor what else is to be done', async (t) => {
     const source = `
 from hookline_runtime.pure.loop import Loop, Timer

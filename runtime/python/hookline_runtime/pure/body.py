@@ -9,7 +9,8 @@ from .problem import Refused, refusal
 
 MAX_DEPTH = 512
 
-_strings = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# One without an end goes to the text's: looked for again behind each quote in it, a short body would take minutes.
+_strings = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _not_json = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 
 

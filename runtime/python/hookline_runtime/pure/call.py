@@ -44,7 +44,7 @@ class Call:
         self.connection = connection
         closes = not head.is_persistent or (self.wants_events and head.minor == 0)  # nothing else ends a stream there
         self.terms = Terms(run_id, head.minor, is_head, closes)
-        self.pieces: List[bytes] = []  # of the body, while it comes
+        self.arrived = bytearray()  # of the body, while it comes: in one piece, however small those are that it comes in
         self.held = 0  # bytes of it
         self.form: Any = None  # Upload
         self.taken = 0.0
@@ -102,8 +102,8 @@ class Call:
 
     def arrive(self) -> None:
         """The body is whole."""
-        self._body = b"".join(self.pieces)
-        self.pieces = []
+        self._body = bytes(self.arrived)
+        self.arrived = bytearray()
 
     def credit(self, n: int) -> None:
         """The socket took n bytes."""

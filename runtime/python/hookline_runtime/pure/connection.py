@@ -303,7 +303,7 @@ class Connection:
         elif call.held + len(data) > server.settings.max_body:
             self._refuse(refusal("FUNCTION_BODY_TOO_LARGE"))
         else:
-            call.pieces.append(data)
+            call.arrived += data
             call.held += len(data)
             server.held += len(data)
         return self._call is not None
