@@ -317,7 +317,7 @@ test('the drain’s end cuts a stream, which is there at the next start', async 
     const follower = await all.follow(id);
     await follower.events(3);
     all.sidecar.signal('SIGTERM');
-    assert.deepEqual(await within('the end', all.sidecar.exited()), { code: 0, signal: null });
+    assert.deepEqual(await within('the end', all.sidecar.exited()), { code: 3, signal: null });
     await all.sidecar.start();
     assert.equal((await all.ended(id)).reason, 'interrupted');
     assert.equal(await (await all.follow(id)).rest(), withIds(1, 3));
