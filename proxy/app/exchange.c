@@ -99,7 +99,8 @@ static void take_body(struct hl_exchange *exchange, struct hl_str bytes)
     while (!exchange->is_dropped) {
         switch (hl_message_read_body(&exchange->answer, &bytes, &data, &fault)) {
         case HL_MESSAGE_DATA:
-            order->events->bytes(order->owner, data);
+            if (order->events->bytes)
+                order->events->bytes(order->owner, data);
             break;
         case HL_MESSAGE_END:
             end(exchange, HL_EXCHANGE_WHOLE, 0);

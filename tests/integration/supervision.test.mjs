@@ -633,7 +633,7 @@ test('HOOKLINE_APP_WARMUP: each start is warmed up before calls go in, which is 
     let status = 503;
     const app = await startServer(t, async (x) => {
         seen.push({ path: x.target, warm: x.head.get('x-run-warmup'), type: x.head.get('content-type'), body: (await x.body()).toString() });
-        await x.send(x.target === '/warm?x=1' ? status : 200);
+        await x.send(x.target === '/warm?x=1' ? status : 200, {}, 'an answer with a body');
     });
     const sidecar = await startSidecar(t, {
         env: { HOOKLINE_APP_URL: app.url, HOOKLINE_APP_WARMUP: 'POST /warm?x=1', HOOKLINE_APP_WARMUP_BODY_FILE: body },
@@ -644,7 +644,7 @@ test('HOOKLINE_APP_WARMUP: each start is warmed up before calls go in, which is 
     assert.match((await sidecar.admin('/readyz')).text, /HOOKLINE_APP_WARMUP/);
     const waits = caller(t, sidecar)(RUN, { body: '{}' });
     assert.ok(seen.every(({ path }) => path !== '/run'));
-    status = 204;
+    status = 201;
     assert.equal((await waits).status, 200);
     assert.equal(seen.findIndex(({ path }) => path === '/run'), seen.length - 1);
     assert.deepEqual((await control(sidecar)('GET', '/v2/runs')).json().runs.map(({ path }) => path), ['/run']);

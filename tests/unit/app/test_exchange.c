@@ -134,6 +134,18 @@ Test(exchange, takes_a_body_off_its_framing)
     cr_assert_eq(recv(server, got, sizeof(got) - 1, 0), 18);
 }
 
+Test(exchange, reads_a_body_to_its_end_that_nobody_wants)
+{
+    static const struct hl_exchange_events without = {.head = on_head, .end = on_end};
+    order.events = &without;
+    ask("GET / HTTP/1.1\r\n\r\n");
+    answer(OK "Content-Length: 4\r\n\r\nwa");
+    UNTIL(told.heads);
+    answer("rm");
+    UNTIL(told.ends);
+    cr_assert_eq(told.how, HL_EXCHANGE_WHOLE);
+}
+
 Test(exchange, passes_a_body_on_in_its_framing_until_the_connection_closes)
 {
     order.is_decoded = false;
