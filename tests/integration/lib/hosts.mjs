@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { FILE } from './case.mjs';
 import { FUNCTION_BINARY, compile, inRepository, runHost, startHost } from './function.mjs';
-import { DEBIAN, PACKAGE, sanitizerSettings } from './python.mjs';
+import { DEBIAN, PACKAGE, coreSettings } from './python.mjs';
 import { BINARY } from './sidecar.mjs';
 
 /** The Node host: beside the binary in a build, else where it is installed. */
@@ -56,13 +56,15 @@ class Language {
     }
 }
 
+const python = (core) => ({
+    program: DEBIAN,
+    before: ['-m', 'hookline_runtime'],
+    file: probe('py'),
+    own: { PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', ...core },
+});
+
 export const LANGUAGES = [
     new Language('C', async () => ({ program: FUNCTION_BINARY, file: await compiled() })),
-    new Language('Python', () => ({
-        program: DEBIAN,
-        before: ['-m', 'hookline_runtime'],
-        file: probe('py'),
-        own: { PYTHONPATH: PACKAGE, PYTHONDONTWRITEBYTECODE: '1', ...sanitizerSettings() },
-    })),
+    new Language('Python', () => python(coreSettings())),
     new Language('Node', () => ({ program: process.execPath, before: [NODE_HOST], file: probe('mjs') })),
 ];
