@@ -45,6 +45,8 @@ export const bytes = ({ kind }) => ({
     stream: new Blob(['ab']).stream(),
 })[kind];
 export const response = ({ status }) => status ? new Response(null, { status }) : new Response('made', { status: 201, headers: { 'Content-Type': 'text/x', 'X-Mine': 'a', Connection: 'close' } });
+export const told = ({ headers, none }) => new Response(none ? null : new Blob(['0123456789']).stream(), { headers });
+export const waits = ({ status }) => reply(status, Promise.resolve({ a: 1 }));
 export async function later({ ms = 0 }) { await new Promise((resolve) => setTimeout(resolve, ms)); return context().runId; }
 export async function tells(_, { runId, headers, attempt, deadline, signal, progress: tell }) {
     tell({ half: 'ä' });
@@ -146,7 +148,26 @@ test('values become JSON, bytes, or what a Response says', async () => {
     for (const status of [200, 404, 599]) assert.equal((await host.call('answered', { status, body: { a: 1 } })).status, status);
     assert.equal((await host.call('answered', { status: 204 })).text, '');
     assert.equal((await host.call('answered', { status: 201, body: '<p>', type: 'text/html' })).headers['content-type'], 'text/html');
+    const late = await host.call('waits', { status: 404 });
+    assert.deepEqual([late.status, late.text], [404, '{"a":1}']);
     assert.match((await host.call('answered', { status: 99 })).json().detail, /RangeError: reply\(\): the status is 99/);
+});
+
+test('a Response’s fields are the author’s, and a length that its body has not is cut off there', async (t) => {
+    const host = await main();
+    const answer = async (members) => {
+        const client = await connect(t, host);
+        await client.send(request('POST', '/told', { 'Content-Type': 'application/json' }, JSON.stringify(members)));
+        return client.response('POST').finally(() => client.close());
+    };
+    const fresh = await answer({ headers: { 'Cache-Control': 'public', 'Content-Length': '10' } });
+    assert.deepEqual([fresh.get('cache-control'), fresh.get('content-length'), fresh.text], ['public', '10', '0123456789']);
+    assert.equal((await answer({ headers: { 'Content-Length': 'many' } })).text, '0123456789');
+    assert.equal((await answer({ headers: { 'Content-Length': '7' }, none: true })).get('content-length'), '0');
+    for (const [length, than] of [[5, 'longer'], [50, 'shorter']]) {
+        await assert.rejects(answer({ headers: { 'Content-Length': length } }), `${length}`);
+        await until('it is in the log', () => host.log.find(({ error }) => error?.includes(`is ${length}, and its body is ${than} than that`)));
+    }
 });
 
 test('a value that JSON has no form for is a 500 that says what and where', async () => {

@@ -134,7 +134,10 @@ export class Exchange {
             head['X-Accel-Buffering'] = 'no';
             fields = [['Content-Type', 'text/event-stream; charset=utf-8']];
         }
-        for (const [name, value] of fields) head[name] = value;
+        for (const [name, value] of fields) {
+            if (name === 'cache-control') delete head['Cache-Control']; // the author knows better
+            head[name] = value;
+        }
         this.#response.writeHead(status, phraseOf(status), head);
         this.#response.flushHeaders();
     }
@@ -177,9 +180,11 @@ export class Exchange {
         return head;
     }
 
-    /** The host stops: the answer says that its connection ends. */
+    /** The host stops: the answer says that its connection ends, or is followed by the end. */
     closesAfter() {
+        const { socket } = this.#response;
         if (!this.#response.headersSent) this.#response.shouldKeepAlive = false;
+        else this.#response.once('finish', () => socket?.destroySoon()); // its head said nothing of it
     }
 
     /** While something is on its way the caller has to take of it; where nobody listens for a time-out, Node closes. */

@@ -121,10 +121,10 @@ class Call {
         }
     }
 
-    async #await(promise) {
+    async #await(promise, status = 200, type = undefined) {
         try {
             const result = await promise;
-            if (!this.#isOver) this.#answer(result);
+            if (!this.#isOver) this.#answer(result, status, type);
         } catch (error) {
             this.fail(error);
         }
@@ -158,7 +158,7 @@ class Call {
                 .then((body) => this.#sendBytes(status, type ?? result.type, new Uint8Array(body)));
         if (typeof result[Symbol.asyncIterator] === 'function' || isIterator(result))
             return this.#stream(new Source(result), status, type);
-        if (typeof result.then === 'function') return this.#await(result);
+        if (typeof result.then === 'function') return this.#await(result, status, type);
         return undefined;
     }
 
@@ -195,24 +195,33 @@ class Call {
             await this.#sendBody(new Source(response.body), response.status, fields, undefined);
             return;
         }
+        const rest = fields.filter(([name]) => name !== 'content-length');
         const hasLength = response.status !== 204 && response.status !== 304; // RFC 9110 8.6
-        this.#post('begin', false, response.status, hasLength ? [...fields, ['Content-Length', 0]] : fields);
+        this.#post('begin', false, response.status, hasLength ? [...rest, ['Content-Length', 0]] : rest);
         this.#over('end');
     }
 
-    /** A body whose length nobody knows; `step`: what was taken from the source already. */
+    /** A body whose length only its author may know; `step`: what was taken from the source already. */
     async #sendBody(source, status, fields, step) {
+        const [, said] = fields.find(([name]) => name === 'content-length') ?? [];
+        const sayWrong = (than) => {
+            throw new RangeError(`the Response's Content-Length is ${said}, and its body is ${than} than that`);
+        };
+        let sent = 0;
         this.#post('begin', false, status, fields);
         this.#source = source;
         try {
             for (step ??= await source.next(); !step.done; step = await source.next()) {
                 const bytes = typeof step.value === 'string' ? Buffer.from(step.value) : bytesOf(step.value);
                 if (!bytes) throw new TypeError(`a stream of bytes gave a ${nameOf(step.value)}`);
+                sent += bytes.length;
+                if (sent > said) sayWrong('longer'); // what is too much would be taken for the next answer
                 if (!(await this.#sendAll(bytes))) break;
             }
         } finally {
             await source.close();
         }
+        if (sent < said && !this.isGone) sayWrong('shorter');
         this.#over(this.isGone ? 'done' : 'end');
     }
 
@@ -386,12 +395,14 @@ const HOP = new Set(
     'connection keep-alive proxy-connection te trailer transfer-encoding upgrade date x-request-id'.split(' '),
 );
 const CODED = new Set(['content-encoding', 'content-length']);
+const isNoLength = (name, value) => name === 'content-length' && !/^[0-9]{1,15}$/.test(value);
 
 function fieldsOf(response) {
     const isFetched = response.url !== '';
     const fields = [];
     for (const [name, value] of response.headers)
-        if (!HOP.has(name) && name !== 'set-cookie' && !(isFetched && CODED.has(name))) fields.push([name, value]);
+        if (!HOP.has(name) && name !== 'set-cookie' && !(isFetched && CODED.has(name)) && !isNoLength(name, value))
+            fields.push([name, value]);
     const cookies = response.headers.getSetCookie?.() ?? [];
     if (cookies.length > 0) fields.push(['set-cookie', cookies]);
     return fields;
