@@ -92,9 +92,7 @@ static void count_end(
     }
     hl_counter_sub(&metrics->calls_in_flight, 1);
     if (run->response.is_counted_long)
-        hl_counter_sub(
-            run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight,
-            1);
+        hl_run_uncount_long(run);
 }
 
 void hl_ending_leave_slot(struct hl_run *run)

@@ -79,24 +79,6 @@ static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_he
     return may ? HL_BEATS_ALLOWED : HL_BEATS_NONE;
 }
 
-/* What a caller may stay inside with for as long as it likes is told apart from other calls (worker/left.h). */
-static void count_long(struct hl_run *run)
-{
-    struct hl_worker_metrics *metrics = run->runs->metrics;
-    if (hl_run_is_async(run) || run->response.is_counted_long)
-        return;
-    run->response.is_counted_long = true;
-    hl_counter_add(
-        run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight, 1);
-}
-
-/* A caller who asked that its stream is kept has left, and nothing is kept of it. */
-static bool is_for_nobody(const struct hl_run *run)
-{
-    return run->terms.keeps_stream && hl_run_stream_is_for_nobody(run) &&
-           run->runs->config->on_caller_gone == HL_CALLER_GONE_CANCEL;
-}
-
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
@@ -117,7 +99,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         hl_tee_begin(run, head, &spool_events);
         hl_run_retry_note(run, head);
     }
-    if (is_for_nobody(run)) {
+    if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return false;
     }
@@ -155,7 +137,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         }
     }
     if (run->response.is_event_stream)
-        count_long(run);
+        hl_run_count_long(run);
     hl_progress_response(run, HL_RESPONSE_BODY);
     return true;
 }
@@ -171,7 +153,7 @@ static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
 {
     hl_progress_response(run, HL_RESPONSE_TUNNEL);
     note_first_byte(run);
-    count_long(run);
+    hl_run_count_long(run);
     if (run->client)
         run->client->mode = HL_MODE_TUNNEL;
     hl_progress_request(run, HL_REQUEST_SENDING);
@@ -342,7 +324,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
         return;
     if (run->stream)
         hl_run_stream_note(run);
-    if (state != BODY_END && is_for_nobody(run)) {
+    if (state != BODY_END && run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return;
     }

@@ -128,3 +128,23 @@ void hl_run_free(struct hl_run *run)
     hl_list_push_back(&runs->ended, &run->node);
     hl_counter_sub(&runs->count, 1);
 }
+
+static struct hl_counter *long_calls(const struct hl_run *run)
+{
+    struct hl_worker_metrics *metrics = run->runs->metrics;
+    return run->response.status == 101 ? &metrics->tunnels_in_flight : &metrics->streams_in_flight;
+}
+
+void hl_run_count_long(struct hl_run *run)
+{
+    if (hl_run_is_async(run) || run->response.is_counted_long)
+        return;
+    run->response.is_counted_long = true;
+    hl_counter_add(long_calls(run), 1);
+}
+
+void hl_run_uncount_long(struct hl_run *run)
+{
+    hl_counter_sub(long_calls(run), 1);
+    run->response.is_counted_long = false;
+}

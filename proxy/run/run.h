@@ -146,6 +146,11 @@ struct hl_run *hl_run_new(struct hl_runs *runs, uint64_t started_us);
  * event of the run can still see that it has ENDED. The client must have been detached. */
 void hl_run_free(struct hl_run *run);
 
+/* What a caller may stay inside with for as long as it likes, a stream or a tunnel, is told apart from other calls
+ * (worker/left.h): its answer's head has come, harmless twice; it was counted, and has ended. */
+void hl_run_count_long(struct hl_run *run);
+void hl_run_uncount_long(struct hl_run *run);
+
 static inline bool hl_run_has_ended(const struct hl_run *run)
 {
     return run->stage == HL_STAGE_ENDED;

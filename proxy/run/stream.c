@@ -12,6 +12,7 @@
 #include "body/journal.h"
 #include "body/journals.h"
 #include "body/spool.h"
+#include "config/config.h"
 #include "http/json_check.h"
 #include "run/runs.h"
 #include "run/service.h"
@@ -161,7 +162,8 @@ bool hl_run_stream_goes_on(const struct hl_run *run)
 
 bool hl_run_stream_is_for_nobody(const struct hl_run *run)
 {
-    return !run->client && !hl_run_is_async(run) && !run->store.has_webhook &&
+    bool is_left = !run->client && !hl_run_is_async(run) && !run->store.has_webhook;
+    return is_left && run->runs->config->on_caller_gone == HL_CALLER_GONE_CANCEL &&
            !hl_run_stream_goes_on(run);
 }
 
