@@ -209,6 +209,19 @@ Test(supervisor, starts_an_app_that_hangs_again_and_kills_one_that_does_not_end)
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_RUNNING);
 }
 
+Test(supervisor, an_app_that_was_well_for_long_before_it_hung_is_started_again_at_once)
+{
+    config.app_restart_after_ms = 1000;
+    start("echo ready; exec sleep 1000");
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    supervisor.backoff.failures = 16;
+    supervisor.started_ms -= HL_BACKOFF_HEALTHY_MS;
+    readiness.has_been_ready = true;
+    readiness.on_hung(&readiness);
+    UNTIL(supervisor.backoff.failures != 16);
+    cr_assert_eq(supervisor.backoff.failures, 1);
+}
+
 Test(supervisor, stops_for_good_while_it_waits_for_one_that_hangs)
 {
     config.app_restart_after_ms = 1000;
