@@ -199,6 +199,8 @@ void hl_loan_settle(struct hl_loan *loan, struct hl_loan_book *book, const struc
     if (answer->until_ms == 0)
         return;
     bool is_same = answer->until_ms == ask->until_ms;
+    if (!is_same)
+        atomic_store(&loan->back, 0); /* that window's, and nobody's by now */
     if (end_share(loan, ask, now_ms) || !is_same) {
         atomic_store(&loan->lent, answer->lent + (is_same ? ask->had : 0));
         atomic_store(&loan->purse, purse_of(end, answer->lent));

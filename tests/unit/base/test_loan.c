@@ -201,6 +201,20 @@ Test(loan, of_a_window_that_is_over_nothing_goes_back)
     cr_assert_eq(p.taken, 30, "b's");
 }
 
+Test(loan, what_is_not_wanted_while_another_window_begins_goes_back_to_neither)
+{
+    struct pool p = {.most = 90, .replicas = 3, .window_ms = 1000};
+    struct borrower a = {0};
+    borrow(&a, &p, 1);
+    struct hl_loan_ask ask = hl_loan_ask(&a.loan, &a.book, true, 1001);
+    hl_loan_return(&a.loan); /* the limits are others */
+    struct hl_loan_answer answer = lend(&p, ask, 1001);
+    hl_loan_settle(&a.loan, &a.book, &ask, &answer, 1000, 1002);
+    cr_assert_eq(p.taken, 30);
+    lend(&p, hl_loan_ask(&a.loan, &a.book, false, 1003), 1003);
+    cr_assert_eq(p.taken, 30, "they may be spent");
+}
+
 Test(loan, a_call_that_was_not_made_is_there_again)
 {
     struct pool p = {.most = 1, .replicas = 1, .window_ms = WINDOW_MS};
