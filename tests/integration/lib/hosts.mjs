@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
 import { FILE } from './case.mjs';
 import { FUNCTION_BINARY, compile, inRepository, runHost, startHost } from './function.mjs';
-import { DEBIAN, PACKAGE, coreSettings } from './python.mjs';
+import { DEBIAN, PACKAGE, PURE, coreSettings } from './python.mjs';
 import { BINARY } from './sidecar.mjs';
 
 /** The Node host: beside the binary in a build, else where it is installed. */
@@ -66,5 +66,6 @@ const python = (core) => ({
 export const LANGUAGES = [
     new Language('C', async () => ({ program: FUNCTION_BINARY, file: await compiled() })),
     new Language('Python', () => python(coreSettings())),
+    new Language('Python without the extension', () => python(PURE)),
     new Language('Node', () => ({ program: process.execPath, before: [NODE_HOST], file: probe('mjs') })),
 ];

@@ -11,6 +11,8 @@ MAX_DEPTH = 512
 
 # One without an end goes to the text's: looked for again behind each quote in it, a short body would take minutes.
 _strings = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+# What a number, a word or an escape begins with, where Python's reader names the place before it.
+_begun = re.compile(r"(?<=[0-9])(?:\.|[eE][+-]?)|-|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|\\|(?<=\\)u[0-9a-fA-F]{0,3}")
 _not_json = re.compile(r'"(?:[^"\\]|\\.)*"|(-?Infinity|NaN)', re.DOTALL)
 
 
@@ -40,9 +42,11 @@ def check(body: bytes) -> None:
         at = next(found.start() for found in _not_json.finditer(text) if found[1])
         raise Refused(refusal("FUNCTION_JSON_FORM", _byte(text, at) + 1)) from None
     except json.JSONDecodeError as error:
-        if error.pos >= len(text) or error.msg.startswith("Unterminated string"):
+        begun = _begun.match(text, error.pos)
+        at = begun.end() if begun else error.pos
+        if at >= len(text) or error.msg.startswith("Unterminated string"):
             raise Refused(refusal("FUNCTION_JSON_END", len(body))) from None
-        raise Refused(refusal("FUNCTION_JSON_FORM", _byte(text, error.pos) + 1)) from None
+        raise Refused(refusal("FUNCTION_JSON_FORM", _byte(text, at) + 1)) from None
     if not body.lstrip(b" \t\r\n").startswith(b"{"):
         raise Refused(refusal("FUNCTION_NO_OBJECT"))
 
