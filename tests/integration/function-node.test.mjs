@@ -95,6 +95,7 @@ export const schema = {
             name: { type: ['string', 'null'], minLength: 2, pattern: '^[a-z]+$' },
             mode: { enum: ['s', 'm'] },
             tags: { type: 'array', items: { $ref: '#/$defs/tag' }, maxItems: 2, uniqueItems: true },
+            meta: { type: ['object', 'array'] },
             one: { anyOf: [{ type: 'string' }, { type: 'array' }] },
             tree: { $ref: '#/$defs/tree' },
         },
@@ -314,6 +315,16 @@ test('a form’s fields and files are members, and nothing is left of them', asy
     const [wrong, { detail }] = await send('form', [['image', [new Blob(['x']), 'x']], ['n', 'many'], ['note', [new Blob(['x']), 'x']], ['other', '1']]);
     assert.equal(wrong, 422);
     assert.match(detail, /^form\(\): 'n' must be an integer, not a string \("many"\); 'note' must be a string, not a file; 'other' is not a parameter/);
+    for (const [key, value, why] of [
+        ['meta', '{"a":{"__proto__":{"x":1}}}', /a member '__proto__'/],
+        ['meta', '{"a":1,"a":2}', /two members 'a'/],
+        ['meta', '['.repeat(600) + ']'.repeat(600), /nested deeper than 512/],
+        ['__proto__', 'x', /a member '__proto__'/],
+    ]) {
+        const [, { detail: said }] = await send('typed', [[key, value]]);
+        assert.match(said, why);
+    }
+    assert.deepEqual(await send('loose', [['a', '{"__proto__":1}'], ['b', '{"x":1,"x":2}']]), [200, ['string', '{"x":1,"x":2}']], 'as texts they are');
     const raw = (body, type = 'multipart/form-data; boundary=b') => host.call('loose', body, { headers: { 'Content-Type': type } });
     for (const [body, why] of [
         ['--b\r\n', /it has no end/],

@@ -108,7 +108,7 @@ class Call {
     serve(endpoint, body) {
         try {
             const members = Array.isArray(body)
-                ? membersOfForm(body, endpoint.takes)
+                ? membersOfForm(body, endpoint.takes, endpoint.name)
                 : membersOf(typeof body === 'string' ? body : textOf(body), endpoint.name);
             const wrong = endpoint.check?.(members);
             if (wrong !== undefined) throw new BadBody(422, wrong);

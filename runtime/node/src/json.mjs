@@ -24,6 +24,13 @@ export function textOf(bytes) {
     }
 }
 
+/** A JSON text inside a form: none that a body might not have. Throws BadBody, and what JSON.parse() throws. */
+export function valueOf(text, name) {
+    const value = JSON.parse(text);
+    if (value !== null && typeof value === 'object') checkInside(value, text, name);
+    return value;
+}
+
 /** The members of the object that the text is; none for an empty text. Throws BadBody. */
 export function membersOf(text, name) {
     if (text === '' || text.trim() === '') {
@@ -38,10 +45,14 @@ export function membersOf(text, name) {
     }
     if (value === null || typeof value !== 'object' || Array.isArray(value))
         throw new BadBody(422, "The body must be a JSON object: its members are the function's parameters.");
+    checkInside(value, text, name);
+    return value;
+}
+
+function checkInside(value, text, name) {
     const count = countMembers(value, 1, name);
     // Each member has one '":', unless blanks stand between: where there are others, look closely.
     if (count !== countMarks(text) || SPACED.test(text)) findDouble(text, name);
-    return value;
 }
 
 const SPACED = /"[ \t\r\n]+:/;
@@ -51,6 +62,9 @@ function countMarks(text) {
     for (let at = text.indexOf('":'); at >= 0; at = text.indexOf('":', at + 2)) count++;
     return count;
 }
+
+export const noName = (name) =>
+    new BadBody(422, `${name}(): the body has a member '__proto__', which is no name here`);
 
 /** Members of the value and of all inside it. */
 function countMembers(value, depth, name) {
@@ -64,8 +78,7 @@ function countMembers(value, depth, name) {
     const keys = Object.keys(value);
     for (const key of keys) {
         // Who copies such an object with Object.assign gives the copy another prototype.
-        if (key === '__proto__')
-            throw new BadBody(422, `${name}(): the body has a member '__proto__', which is no name here`);
+        if (key === '__proto__') throw noName(name);
         const item = value[key];
         if (item !== null && typeof item === 'object') count += countMembers(item, depth + 1, name);
     }
