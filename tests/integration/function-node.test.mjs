@@ -1,6 +1,6 @@
 // A file of functions in JavaScript: which exports are endpoints, what becomes of values and errors, what ends the start.
 import assert from 'node:assert/strict';
-import { access, writeFile } from 'node:fs/promises';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FILE, test } from './lib/case.mjs';
 import { runHost, startHost } from './lib/function.mjs';
@@ -271,6 +271,18 @@ test('bodies that are odd: doubles, __proto__, a million members', async () => {
         assert.equal(answer.status, status, `${body.slice(0, 60)}: ${answer.text.slice(0, 200)}`);
         assert.match(status === 200 ? answer.text : answer.json().detail, pattern);
     }
+});
+
+test('a body in many small chunks takes no more memory than its length asks for', async (t) => {
+    const host = await main();
+    const memory = async () => Number(/^RssAnon:\s+(\d+) kB$/m.exec(await readFile(`/proc/${host.pid}/status`, 'utf8'))[1]) * 1024;
+    const client = await connect(t, host);
+    const before = await memory();
+    await client.send(request('POST', '/keys', { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' }));
+    await client.send('2\r\n{ \r\n'.concat('2\r\n  \r\n'.repeat(400_000), '2\r\n }\r\n0\r\n\r\n'));
+    assert.equal((await client.response('POST')).text, '[0,true,false]');
+    const grown = (await memory()) - before;
+    assert.ok(grown < 80_000_000, `${grown} bytes for a body of 800,004`);
 });
 
 test('a stream that fails after ten values has them, an error event and no end; values together have a bound', async (t) => {

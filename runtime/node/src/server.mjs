@@ -161,9 +161,40 @@ function onRequest(request, response, expectsContinue = false) {
     }
 }
 
+/** A body's pieces behind one another: kept one by one, small ones would take a hundred times their length. */
+class Pieces {
+    #buffer;
+    #size = 0;
+    #expected;
+
+    constructor(expected) {
+        this.#expected = expected;
+    }
+
+    add(piece) {
+        const size = this.#size + piece.length;
+        if (this.#size === 0) this.#buffer = piece; // and most are no more than this one
+        else {
+            if (size > this.#buffer.length) {
+                const larger = Buffer.allocUnsafeSlow(Math.max(size, this.#expected, 2 * this.#size));
+                this.#buffer.copy(larger, 0, 0, this.#size);
+                this.#buffer = larger;
+            }
+            piece.copy(this.#buffer, this.#size);
+        }
+        this.#size = size;
+    }
+
+    take() {
+        const whole = this.#buffer?.subarray(0, this.#size) ?? Buffer.alloc(0);
+        this.#buffer = undefined;
+        return whole;
+    }
+}
+
 /** Keeps the body until it is whole; then the call waits for its turn. */
 function readBody(request, exchange, most, refuse) {
-    const chunks = [];
+    const pieces = new Pieces(Number(request.headers['content-length'] ?? 0));
     let isRefused = false;
     arriving.add(exchange);
     const stop = (refusal) => {
@@ -171,7 +202,7 @@ function readBody(request, exchange, most, refuse) {
         isRefused = true;
         request.socket.setTimeout(0);
         drop(exchange);
-        chunks.length = 0;
+        pieces.take();
         exchange.abandon();
         refuse(refusal);
     };
@@ -179,7 +210,7 @@ function readBody(request, exchange, most, refuse) {
         if (isRefused || exchange.isGone) return;
         request.socket.setTimeout(0);
         arriving.delete(exchange);
-        exchange.body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+        exchange.body = pieces.take();
         enqueue(exchange);
     };
     request.socket.setTimeout(BODY_TIMEOUT_MS);
@@ -190,7 +221,7 @@ function readBody(request, exchange, most, refuse) {
         exchange.held += chunk.length;
         if (exchange.held > most) stop(REFUSALS.tooLarge);
         else if (held > maxHeld) stop(REFUSALS.full);
-        else chunks.push(chunk);
+        else pieces.add(chunk);
     });
     request.on('end', isWhole);
     request.on('error', () => {}); // the caller has gone: 'close' says so
