@@ -16,6 +16,7 @@
 #define DEPTH_MAX   6 /* of an example; what is deeper is {} */
 #define ITEMS_MAX   8
 #define TEXT_MAX    256
+#define PARTS_MAX   100000 /* of all examples: what is larger is no call to paste */
 
 /* ---- asking ---- */
 
@@ -89,17 +90,23 @@ static const json_t *follow(const json_t *root, const json_t *schema)
     return at == root ? NULL : at;
 }
 
-static json_t *example_of(const json_t *root, const json_t *schema, unsigned depth);
+/* What a schema may lead to, and how many parts examples may still get. */
+struct source {
+    const json_t *root;
+    unsigned left;
+};
 
-static json_t *example_of_object(const json_t *root, const json_t *schema, unsigned depth)
+static json_t *example_of(struct source *from, const json_t *schema, unsigned depth);
+
+static json_t *example_of_object(struct source *from, const json_t *schema, unsigned depth)
 {
     json_t *example = json_object();
     const json_t *required = member(schema, "required");
-    for (size_t i = 0; i < json_array_size(required); i++) {
+    for (size_t i = 0; i < json_array_size(required) && from->left > 0; i++) {
         const char *name = json_string_value(json_array_get(required, i));
         if (name)
             json_object_set_new(example, name,
-                example_of(root, member(member(schema, "properties"), name), depth + 1));
+                example_of(from, member(member(schema, "properties"), name), depth + 1));
     }
     return example;
 }
@@ -146,12 +153,12 @@ static json_t *example_of_number(const json_t *schema)
 }
 
 /* As many as it must have, and no more than anybody wants to read. */
-static json_t *example_of_array(const json_t *root, const json_t *schema, unsigned depth)
+static json_t *example_of_array(struct source *from, const json_t *schema, unsigned depth)
 {
     json_t *example = json_array();
     json_int_t least = json_integer_value(member(schema, "minItems"));
     for (json_int_t i = 0; i < least && i < ITEMS_MAX; i++)
-        json_array_append_new(example, example_of(root, member(schema, "items"), depth + 1));
+        json_array_append_new(example, example_of(from, member(schema, "items"), depth + 1));
     return example;
 }
 
@@ -186,12 +193,14 @@ static json_t *example_of_text(const json_t *schema)
                                              : example_of_plain_text(schema);
 }
 
-static json_t *example_of(const json_t *root, const json_t *schema, unsigned depth)
+static json_t *example_of(struct source *from, const json_t *schema, unsigned depth)
 {
     static const char *const given[] = {"default", "example", "const"};
     static const char *const lists[] = {"examples", "enum"}, *const choices[] = {
                                                                  "anyOf", "oneOf", "allOf"};
-    schema = depth < DEPTH_MAX ? follow(root, schema) : NULL;
+    bool is_shown = depth < DEPTH_MAX && from->left > 0;
+    from->left -= from->left > 0;
+    schema = is_shown ? follow(from->root, schema) : NULL;
     for (size_t i = 0; i < HL_ARRAY_LEN(given); i++)
         if (member(schema, given[i]))
             return json_deep_copy(member(schema, given[i]));
@@ -200,7 +209,7 @@ static json_t *example_of(const json_t *root, const json_t *schema, unsigned dep
             return json_deep_copy(json_array_get(member(schema, lists[i]), 0));
     for (size_t i = 0; i < HL_ARRAY_LEN(choices); i++)
         if (json_array_size(member(schema, choices[i])) > 0)
-            return example_of(root, json_array_get(member(schema, choices[i]), 0), depth + 1);
+            return example_of(from, json_array_get(member(schema, choices[i]), 0), depth + 1);
     const char *type = type_of(schema);
     if (strcmp(type, "string") == 0)
         return example_of_text(schema);
@@ -209,11 +218,11 @@ static json_t *example_of(const json_t *root, const json_t *schema, unsigned dep
     if (strcmp(type, "boolean") == 0)
         return json_true();
     if (strcmp(type, "array") == 0)
-        return example_of_array(root, schema, depth);
+        return example_of_array(from, schema, depth);
     if (strcmp(type, "null") == 0)
         return json_null();
-    return *type || depth >= DEPTH_MAX || depth == 0 ? example_of_object(root, schema, depth)
-                                                     : json_string("hello");
+    return *type || !is_shown || depth == 0 ? example_of_object(from, schema, depth)
+                                            : json_string("hello");
 }
 
 static bool put(struct hl_dev_offer *offer, const char *method, const char *path, json_t *body)
@@ -253,7 +262,8 @@ bool hl_dev_offer_of_functions(const json_t *list, struct hl_dev_offer *offer)
     }
     const char *name = json_string_value(member(picked, "name"));
     const json_t *input = member(picked, "input");
-    json_t *body = json_is_object(input) ? example_of(input, input, 0) : json_object();
+    struct source from = {input, PARTS_MAX};
+    json_t *body = json_is_object(input) ? example_of(&from, input, 0) : json_object();
     if (name)
         return put(offer, "POST", name, body);
     json_decref(body);
@@ -293,11 +303,11 @@ static bool append_escaped(struct hl_buf *out, const char *text)
     return is;
 }
 
-static bool append_example(struct hl_buf *out, const json_t *root, const json_t *parameter)
+static bool append_example(struct hl_buf *out, struct source *from, const json_t *parameter)
 {
     const json_t *given = member(parameter, "example");
     json_t *example =
-        given ? json_deep_copy(given) : example_of(root, member(parameter, "schema"), 1);
+        given ? json_deep_copy(given) : example_of(from, member(parameter, "schema"), 1);
     char *text = json_is_string(example) ? NULL : json_dumps(example, JSON_ENCODE_ANY);
     const char *shown = text ? text : json_string_value(example);
     bool is = shown && append_escaped(out, shown);
@@ -307,7 +317,7 @@ static bool append_example(struct hl_buf *out, const json_t *root, const json_t 
 }
 
 /* "/items/{id}" with a value in place of each name. False: a name that is not described. */
-static bool fill_path(struct hl_buf *out, const json_t *root, const json_t *item,
+static bool fill_path(struct hl_buf *out, struct source *from, const json_t *item,
     const json_t *operation, const char *path)
 {
     const char *open;
@@ -318,10 +328,10 @@ static bool fill_path(struct hl_buf *out, const json_t *root, const json_t *item
         if (open[n + 1] != '}' || hl_buf_append(out, path, (size_t)(open - path)) != HL_OK)
             return false;
         for (size_t i = 0;
-             !is_filled && (parameter = next_parameter(root, item, operation, &i)) != NULL;) {
+             !is_filled && (parameter = next_parameter(from->root, item, operation, &i)) != NULL;) {
             const char *name = json_string_value(member(parameter, "name"));
             is_filled = is_parameter(parameter, "path") && strlen(name) == n &&
-                        memcmp(name, open + 1, n) == 0 && append_example(out, root, parameter);
+                        memcmp(name, open + 1, n) == 0 && append_example(out, from, parameter);
         }
         if (!is_filled)
             return false;
@@ -330,16 +340,16 @@ static bool fill_path(struct hl_buf *out, const json_t *root, const json_t *item
 }
 
 static bool add_query(
-    struct hl_buf *out, const json_t *root, const json_t *item, const json_t *operation)
+    struct hl_buf *out, struct source *from, const json_t *item, const json_t *operation)
 {
     const json_t *parameter;
     const char *mark = "?";
-    for (size_t i = 0; (parameter = next_parameter(root, item, operation, &i)) != NULL;) {
+    for (size_t i = 0; (parameter = next_parameter(from->root, item, operation, &i)) != NULL;) {
         if (!is_parameter(parameter, "query") || !json_is_true(member(parameter, "required")))
             continue;
         if (hl_buf_append(out, mark, 1) != HL_OK ||
             !append_escaped(out, json_string_value(member(parameter, "name"))) ||
-            hl_buf_append(out, "=", 1) != HL_OK || !append_example(out, root, parameter))
+            hl_buf_append(out, "=", 1) != HL_OK || !append_example(out, from, parameter))
             return false;
         mark = "&";
     }
@@ -347,15 +357,16 @@ static bool add_query(
 }
 
 /* One operation of a description as a call. */
-static bool put_operation(struct hl_dev_offer *offer, const json_t *root, const char *method,
+static bool put_operation(struct hl_dev_offer *offer, struct source *from, const char *method,
     const char *path, const json_t *item, const json_t *operation)
 {
     struct hl_buf target;
     hl_buf_init(&target, sizeof(offer->path));
-    const json_t *schema = body_schema(root, operation);
-    bool is = fill_path(&target, root, item, operation, path + 1) &&
-              add_query(&target, root, item, operation) && hl_buf_append(&target, "", 1) == HL_OK &&
-              put(offer, method, target.p, schema ? example_of(root, schema, 0) : NULL);
+    const json_t *schema = body_schema(from->root, operation);
+    bool is = fill_path(&target, from, item, operation, path + 1) &&
+              add_query(&target, from, item, operation) && hl_buf_append(&target, "", 1) == HL_OK &&
+              (!schema || from->left > 0) &&
+              put(offer, method, target.p, schema ? example_of(from, schema, 0) : NULL);
     hl_buf_fini(&target);
     return is;
 }
@@ -363,6 +374,7 @@ static bool put_operation(struct hl_dev_offer *offer, const json_t *root, const 
 /* In the order of the description: a POST with a JSON body, any POST, a GET. */
 bool hl_dev_offer_of_openapi(const json_t *description, struct hl_dev_offer *offer)
 {
+    struct source from = {description, PARTS_MAX};
     for (unsigned pass = 0; pass < 3; pass++) {
         const char *path;
         json_t *item;
@@ -371,7 +383,7 @@ bool hl_dev_offer_of_openapi(const json_t *description, struct hl_dev_offer *off
             const json_t *operation = member(item, pass < 2 ? "post" : "get");
             if (!operation || path[0] != '/' || (pass == 0 && !body_schema(description, operation)))
                 continue;
-            if (put_operation(offer, description, pass < 2 ? "POST" : "GET", path, item, operation))
+            if (put_operation(offer, &from, pass < 2 ? "POST" : "GET", path, item, operation))
                 return true;
         }
     }

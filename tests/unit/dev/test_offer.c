@@ -113,6 +113,24 @@ Test(offer, the_main_function_gets_what_its_schema_wants)
     cr_expect_not(of_functions("{\"functions\":[]}"));
 }
 
+Test(offer, a_schema_that_needs_itself_many_times_is_soon_given_up)
+{
+    json_t *loop = json_pack("{s:s, s:[], s:{}}", "type", "object", "required", "properties");
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "m%d", i);
+        json_array_append_new(json_object_get(loop, "required"), json_string(name));
+        json_object_set_new(
+            json_object_get(loop, "properties"), name, json_pack("{s:s}", "$ref", "#/Loop"));
+    }
+    json_t *description = json_pack("{s:o, s:{s:{s:{s:{s:{s:{s:{s:s}}}}}}, s:{s:{}}}}", "Loop",
+        loop, "paths", "/much", "post", "requestBody", "content", "application/json", "schema",
+        "$ref", "#/Loop", "/wake", "post");
+    cr_assert(hl_dev_offer_of_openapi(description, &offer));
+    cr_expect_str_eq(offer.path, "wake");
+    json_decref(description);
+}
+
 Test(offer, nobody_who_answers_is_no_answer)
 {
     int status = 7;
