@@ -273,6 +273,21 @@ test('bodies that are odd: doubles, __proto__, a million members', async () => {
     }
 });
 
+test('what node:http takes and a proxy may frame in another way is refused', async (t) => {
+    const host = await main();
+    const chunks = '2\r\n{}\r\n0\r\n\r\n';
+    for (const [head, status] of [
+        ['POST /keys HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n', 400],
+        ['POST /keys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', 501],
+        ['GET /healthz\r\n\r\n', 400],
+    ]) {
+        const client = await connect(t, host);
+        await client.send(head + (head.startsWith('POST') ? chunks : ''));
+        const answer = await client.response('POST');
+        assert.deepEqual([answer.status, answer.get('connection')], [status, 'close'], head);
+    }
+});
+
 test('a body in many small chunks takes no more memory than its length asks for', async (t) => {
     const host = await main();
     const memory = async () => Number(/^RssAnon:\s+(\d+) kB$/m.exec(await readFile(`/proc/${host.pid}/status`, 'utf8'))[1]) * 1024;

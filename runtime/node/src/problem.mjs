@@ -7,10 +7,15 @@ const DETAIL_MAX = 1500; // bytes, as the inside of a JSON string
 export const phraseOf = (status) =>
     ({ 413: 'Content Too Large', 422: 'Unprocessable Content' })[status] ?? STATUS_CODES[status] ?? '';
 
+const CLOSE = { Connection: 'close' };
+
 /** What is wrong with a request before any function sees it: status, detail, other fields. */
 export const REFUSALS = {
     noHead: [400, 'This is not an HTTP/1.1 request: each line of the head must end with CRLF.'],
     headTooLarge: [431, 'The request head may be at most 128 KiB here.'],
+    version: [400, 'The start line has no HTTP version. Use HTTP/1.1.', CLOSE],
+    codingVersion: [400, 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length.', CLOSE],
+    codingOther: [501, 'The only transfer coding supported here is chunked.', CLOSE],
     host: [400, 'An HTTP/1.1 request needs exactly one Host field.'],
     noPath: [400, "The request's target is not a path with an optional query."],
     healthMethod: [405, 'Health checks use GET.', { Allow: 'GET, HEAD' }],

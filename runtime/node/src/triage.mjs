@@ -22,6 +22,8 @@ function readOnly(method, name, body) {
 /** `{ refusal }`, `{ body }` of the server's own, or `{ callee, isForm }`. */
 export function triage(directory, isStopping, request) {
     const { method, url, headers } = request;
+    const framing = wrongFraming(request);
+    if (framing !== undefined) return refuse(framing);
     if (request.httpVersion === '1.1' && !hasOneHost(request.rawHeaders)) return refuse('host');
     if (!url.startsWith('/')) return refuse('noPath');
     const [path] = url.split('?', 1);
@@ -38,6 +40,15 @@ export function triage(directory, isStopping, request) {
     const isForm = type !== undefined && FORM_TYPE.test(type);
     if (hasBody && type !== undefined && !isForm && !JSON_TYPE.test(type)) return refuse('type');
     return { callee, isForm: hasBody && isForm };
+}
+
+/** What node:http takes, and the other hosts do not: others may frame it in another way. */
+function wrongFraming({ httpVersion, headers }) {
+    const coding = headers['transfer-encoding'];
+    if (httpVersion === '0.9') return 'version';
+    if (coding === undefined) return undefined;
+    if (httpVersion === '1.0') return 'codingVersion';
+    return coding.toLowerCase() === 'chunked' ? undefined : 'codingOther';
 }
 
 function hasOneHost(rawHeaders) {
