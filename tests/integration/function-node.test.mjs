@@ -402,6 +402,7 @@ test('what cannot be served ends the start with one line that says why', async (
         [`${run} export const schema = { run: { type: 'strin' } };`, {}, 'main.mjs', /the schema of run\(\) cannot be held: there is no type 'strin'/],
         [`${run} export const schema = { run: { properties: { a: { minimum: 'x' } } } };`, {}, 'main.mjs', /'minimum' must be a number, not 'x', at \.a/],
         [`${run} export const schema = { run: { dependentRequired: {} } };`, {}, 'main.mjs', /the keyword 'dependentRequired' cannot be held/],
+        [`${run} export const schema = { run: { properties: { a: { anyOf: [{ $ref: '#/properties/a' }] } } } };`, {}, 'main.mjs', /cannot be held: it leads to itself, .*, at \.a/],
         [`${run} export const schema = { run: 3 };`, {}, 'main.mjs', /3 is no schema/],
         [`${run} export const schema = { rum: {} };`, {}, 'main.mjs', /a schema for rum\(\), and no such function/],
     ];

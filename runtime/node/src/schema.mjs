@@ -282,13 +282,14 @@ function follow(root, pointer) {
 
 /** A check of bodies, `(value, path, faults) => void`. Throws BadSchema, whose text says where. */
 function compileSchema(root) {
-    const known = new Map(); // by schema: what was compiled, or is being compiled
+    const known = new Map(); // by schema: its check, or where it stands while that is made
     const compile = (schema, where) => {
         if (schema === true) return () => {};
         if (schema === false) return (value, path, faults) => faults.push([path, 'is not allowed']);
         if (!isObject(schema)) throw new BadSchema(`${said(schema)} is no schema${where && `, at ${where}`}`);
+        if (known.get(schema) === where) throw new BadSchema('it leads to itself, and so to nothing that can be held');
         if (known.has(schema)) return (...it) => known.get(schema)(...it);
-        known.set(schema, undefined);
+        known.set(schema, where);
         const checks = [];
         for (const [keyword, value] of Object.entries(schema)) {
             try {
