@@ -389,6 +389,8 @@ test('CommonJS and a default export are served as well', async (t) => {
     const one = await startNode(t, 'export default ({ x }) => x; export const other = () => 1;');
     assert.equal((await one.call('run', { x: 4 })).text, '4');
     assert.equal((await one.call('other', {})).text, '1');
+    const twice = await startNode(t, "const f = () => 1; export { f as default, f as 'module.exports' };");
+    assert.ok(!twice.log.some(({ level }) => level === 'warn'), 'what Node 23 makes of a CommonJS module is no odd name');
 });
 
 test('what cannot be served ends the start with one line that says why', async (t) => {

@@ -41,10 +41,10 @@ export async function load(file) {
     } catch (error) {
         throw new CannotStart(`${full} failed to import`, withPlace(full, error));
     }
-    const { default: main, ...named } = namespace;
+    const { default: main, 'module.exports': same, ...named } = namespace; // Node 23 and newer name it twice
     if (typeof main === 'function') return { run: main, ...named };
     const inside = main !== null && typeof main === 'object' ? main : {};
-    return { ...inside, ...named, 'module.exports': undefined };
+    return { ...inside, ...named };
 }
 
 /**
