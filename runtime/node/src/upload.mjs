@@ -49,7 +49,7 @@ function readings(values, callee) {
     return values.length === 1 ? [values[0], read[0], values, read] : [values, read];
 }
 
-/** The members that a form stands for: of each what `isGood(name, value)` takes, if any reading is that. Throws BadBody. */
+/** The members of a form: of each what `isGood(name, value)` takes, if any reading is that. Throws BadBody. */
 export function membersOfForm(parts, isGood, callee) {
     const values = new Map();
     for (const [name, part] of parts) {
