@@ -228,10 +228,13 @@ enum hl_err hl_control_set_aside(struct hl_service *service)
 enum hl_err hl_control_take_back(struct hl_service *service)
 {
     struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
-    if (ctl->state != HL_CONTROL_ASIDE)
-        return ctl->state == HL_CONTROL_SERVING ? HL_ERR_NOT_FOUND : HL_ERR_CONFLICT;
-    if (!tell_workers(ctl, HL_WORKER_BACK))
+    if (ctl->state > HL_CONTROL_ASIDE)
+        return HL_ERR_CONFLICT;
+    if (!tell_workers(
+            ctl, HL_WORKER_BACK)) /* some may have heard of a drain for which memory was short */
         return HL_ERR_NOMEM;
+    if (ctl->state == HL_CONTROL_SERVING)
+        return HL_ERR_NOT_FOUND;
     ctl->state = HL_CONTROL_SERVING;
     atomic_store(&service->is_draining, false);
     HL_LOG(INFO, "draining was taken back");
