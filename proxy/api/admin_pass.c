@@ -18,6 +18,7 @@
 #include "auth/issuer.h"
 #include "base/clock.h"
 #include "config/config.h"
+#include "config/endpoint.h"
 #include "http/body_check.h"
 #include "http/problem.h"
 #include "http/url.h"
@@ -194,16 +195,17 @@ static bool ask_app(struct hl_admin_connection *c)
     const struct hl_app_url *url = &c->home->view.config->app_url;
     const struct hl_host *host = &c->home->view.service->readiness->host;
     unsigned i = c->answer.pass.next++;
-    bool is_six = !url->is_unix && strchr(url->host, ':') != NULL;
     struct hl_buf request;
     if (i >= (url->is_unix ? 1 : host->address_count))
         return false;
     hl_buf_init(&request, 0);
-    enum hl_err err = hl_buf_printf(&request,
-        "%s " LISTING " HTTP/1.1\r\nHost: %s%s%s\r\nUser-Agent: hookline/" HL_VERSION
-        "\r\nConnection: close\r\n\r\n",
-        hl_api_method_text(c->method), is_six ? "[" : "", url->is_unix ? "localhost" : url->host,
-        is_six ? "]" : "");
+    enum hl_err err =
+        hl_buf_printf(&request, "%s " LISTING " HTTP/1.1\r\n", hl_api_method_text(c->method));
+    if (!err)
+        err = hl_app_url_write_host(url, &request);
+    if (!err)
+        err = hl_buf_append_str(
+            &request, HL_STR("User-Agent: hookline/" HL_VERSION "\r\nConnection: close\r\n\r\n"));
     const struct sockaddr *address =
         url->is_unix ? NULL : (const struct sockaddr *)&host->addresses[i].socket;
     if (!err)

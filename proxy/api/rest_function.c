@@ -10,6 +10,7 @@
 #include "app/exchange.h"
 #include "app/readiness.h"
 #include "config/config.h"
+#include "config/endpoint.h"
 #include "http/body_check.h"
 #include "run/service.h"
 
@@ -42,14 +43,17 @@ static bool begin(struct hl_rest_call *call, const struct sockaddr *address)
         .silence_ms = PATIENCE,
         .events = &events,
         .owner = call};
-    bool is_six = !url->is_unix && strchr(url->host, ':') != NULL;
     struct hl_buf request;
     int error;
     hl_buf_init(&request, 0);
-    if (hl_buf_printf(&request,
-            "GET " PATH " HTTP/1.1\r\nHost: %s%s%s\r\nUser-Agent: hookline/" HL_VERSION
-            "\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n",
-            is_six ? "[" : "", url->is_unix ? "localhost" : url->host, is_six ? "]" : "")) {
+    enum hl_err err = hl_buf_append_str(&request, HL_STR("GET " PATH " HTTP/1.1\r\n"));
+    if (!err)
+        err = hl_app_url_write_host(url, &request);
+    if (!err)
+        err = hl_buf_append_str(
+            &request, HL_STR("User-Agent: hookline/" HL_VERSION
+                             "\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"));
+    if (err) {
         hl_buf_fini(&request);
         return false;
     }

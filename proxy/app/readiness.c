@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "config/endpoint.h"
 #include "tls/tls.h"
 
 #define CHECK_NOT_READY_MS 100
@@ -248,11 +249,13 @@ static enum hl_err write_probe(const struct hl_config *config, struct hl_buf *re
     hl_buf_init(request, 0);
     if (config->app_health_path.n == 0)
         return HL_OK;
-    return hl_buf_printf(request,
-        "GET %.*s HTTP/1.1\r\nHost: %s\r\nUser-Agent: hookline/" HL_VERSION
-        "\r\nConnection: close\r\n\r\n",
-        HL_STR_ARG(config->app_health_path),
-        config->app_url.is_unix ? "localhost" : config->app_url.host);
+    enum hl_err err =
+        hl_buf_printf(request, "GET %.*s HTTP/1.1\r\n", HL_STR_ARG(config->app_health_path));
+    if (!err)
+        err = hl_app_url_write_host(&config->app_url, request);
+    return err ? err
+               : hl_buf_append_str(request,
+                     HL_STR("User-Agent: hookline/" HL_VERSION "\r\nConnection: close\r\n\r\n"));
 }
 
 /* How long to wait for the answer is the check's timer's: on_timer knows when it is we who are late. 0, or libuv's

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "config/endpoint.h"
 #include "http/body_check.h"
 #include "http/head.h"
 
@@ -52,20 +53,21 @@ static bool is_json(struct hl_str body)
 
 static enum hl_err write_request(struct hl_warmup *warmup, struct hl_str body, struct hl_buf *out)
 {
-    const struct hl_app_url *url = &warmup->config->app_url;
-    bool is_six = !url->is_unix && strchr(url->host, ':') != NULL;
     struct hl_id id = hl_id_next(&warmup->ids, hl_clock_wall_ms());
     char id_text[HL_ID_TEXT];
     hl_id_format(&id, id_text);
-    enum hl_err err = hl_buf_printf(out,
-        "%.*s HTTP/1.1\r\nHost: %s%s%s\r\nUser-Agent: hookline/" HL_VERSION
-        "\r\nX-Request-Id: %.*s\r\nX-Run-Warmup: true\r\nContent-Length: %zu\r\n%s"
-        "Connection: close\r\n\r\n",
-        HL_STR_ARG(warmup->config->app_warmup), is_six ? "[" : "",
-        url->is_unix ? "localhost" : url->host, is_six ? "]" : "", HL_ID_TEXT, id_text, body.n,
-        body.n == 0     ? ""
-        : is_json(body) ? "Content-Type: application/json\r\n"
-                        : "Content-Type: application/octet-stream\r\n");
+    enum hl_err err =
+        hl_buf_printf(out, "%.*s HTTP/1.1\r\n", HL_STR_ARG(warmup->config->app_warmup));
+    if (!err)
+        err = hl_app_url_write_host(&warmup->config->app_url, out);
+    if (!err)
+        err = hl_buf_printf(out,
+            "User-Agent: hookline/" HL_VERSION "\r\nX-Request-Id: %.*s\r\nX-Run-Warmup: true\r\n"
+            "Content-Length: %zu\r\n%sConnection: close\r\n\r\n",
+            HL_ID_TEXT, id_text, body.n,
+            body.n == 0     ? ""
+            : is_json(body) ? "Content-Type: application/json\r\n"
+                            : "Content-Type: application/octet-stream\r\n");
     return err ? err : hl_buf_append_str(out, body);
 }
 

@@ -186,6 +186,13 @@ void hl_app_url_fini(struct hl_app_url *url)
     *url = (struct hl_app_url){0};
 }
 
+enum hl_err hl_app_url_write_host(const struct hl_app_url *url, struct hl_buf *out)
+{
+    bool is_six = !url->is_unix && strchr(url->host, ':') != NULL;
+    return hl_buf_printf(
+        out, is_six ? "Host: [%s]\r\n" : "Host: %s\r\n", url->is_unix ? "localhost" : url->host);
+}
+
 /* ---- whether they can be listened on ---- */
 
 static const char *advice(int err)

@@ -25,6 +25,8 @@ void hl_listen_list_fini(struct hl_listen_list *list);
  * HL_ERR_INVALID, HL_ERR_NOMEM: `out` is empty. */
 HL_MUST_CHECK enum hl_err hl_app_url_parse(struct hl_str text, struct hl_app_url *out);
 void hl_app_url_fini(struct hl_app_url *url);
+/* The field Host of our own requests to it, a line with CRLF (RFC 9112 3.2: an address of IPv6 in brackets). */
+HL_MUST_CHECK enum hl_err hl_app_url_write_host(const struct hl_app_url *url, struct hl_buf *out);
 
 /* ---- whether they can be listened on ---- */
 

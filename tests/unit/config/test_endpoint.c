@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/buf.h"
+#include "base/compiler.h"
 #include "base/str.h"
 #include "config/choice.h"
 #include "config/endpoint.h"
@@ -96,6 +98,24 @@ Test(endpoint, refuses_apps_that_it_cannot_reach)
         struct hl_app_url url;
         cr_assert_eq(hl_app_url_parse(hl_str_from(bad[i]), &url), HL_ERR_INVALID, "%s", bad[i]);
         cr_assert(url.host == NULL && url.path == NULL);
+    }
+}
+
+Test(endpoint, writes_the_host_of_an_app_in_brackets_where_that_is_an_address_of_ipv6)
+{
+    static const struct {
+        const char *text, *line;
+    } cases[] = {{"http://app:8000", "Host: app\r\n"}, {"http://127.0.0.1", "Host: 127.0.0.1\r\n"},
+        {"http://[::1]:8000", "Host: [::1]\r\n"}, {"unix:/run/app", "Host: localhost\r\n"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        struct hl_app_url url;
+        struct hl_buf line;
+        hl_buf_init(&line, 0);
+        cr_assert_eq(hl_app_url_parse(hl_str_from(cases[i].text), &url), HL_OK);
+        cr_assert_eq(hl_app_url_write_host(&url, &line), HL_OK);
+        cr_assert(hl_str_eq(hl_buf_str(&line), hl_str_from(cases[i].line)), "%s", cases[i].text);
+        hl_buf_fini(&line);
+        hl_app_url_fini(&url);
     }
 }
 
