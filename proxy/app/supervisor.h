@@ -8,6 +8,7 @@
 
 #include "app/child.h"
 #include "app/output.h"
+#include "base/clock.h"
 #include "base/metric.h"
 #include "config/command.h"
 
@@ -31,9 +32,7 @@ static inline uint64_t hl_backoff_next(struct hl_backoff *b, bool was_ready, uin
 {
     if (was_ready && lived_ms >= HL_BACKOFF_HEALTHY_MS)
         b->failures = 0;
-    uint64_t ms = (uint64_t)HL_BACKOFF_FIRST_MS << (b->failures < 16 ? b->failures : 16);
-    b->failures++;
-    return ms < HL_BACKOFF_MOST_MS ? ms : HL_BACKOFF_MOST_MS;
+    return hl_doubled_ms(HL_BACKOFF_FIRST_MS, b->failures++, HL_BACKOFF_MOST_MS);
 }
 
 /* ---- the supervisor ---- */

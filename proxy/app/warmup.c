@@ -71,16 +71,9 @@ static enum hl_err write_request(struct hl_warmup *warmup, struct hl_str body, s
     return err ? err : hl_buf_append_str(out, body);
 }
 
-static uint64_t next_pause(struct hl_warmup *warmup)
-{
-    uint64_t ms = (uint64_t)AGAIN_FIRST_MS << (warmup->failures < 16 ? warmup->failures : 16);
-    warmup->failures++;
-    return ms < AGAIN_MOST_MS ? ms : AGAIN_MOST_MS;
-}
-
 static void fail(struct hl_warmup *warmup, const char *why)
 {
-    uint64_t again_ms = next_pause(warmup);
+    uint64_t again_ms = hl_doubled_ms(AGAIN_FIRST_MS, warmup->failures++, AGAIN_MOST_MS);
     HL_LOG(WARN, "the app's warm-up was not answered well; it is asked again",
         HL_LOG_TEXT("cause", why), HL_LOG_INT("status", warmup->status),
         HL_LOG_INT("in_ms", again_ms));

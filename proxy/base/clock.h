@@ -45,4 +45,13 @@ void hl_clock_format(int64_t wall_ms, char *out);
  * years 1970 to 9999. */
 bool hl_clock_parse(struct hl_str text, int64_t *wall_ms);
 
+/* `first_ms`, doubled so many times, and `most_ms` at most: pauses between tries. */
+static inline uint64_t hl_doubled_ms(uint64_t first_ms, uint32_t times, uint64_t most_ms)
+{
+    uint64_t ms = first_ms;
+    for (; times > 0 && ms < most_ms; times--)
+        ms *= 2;
+    return ms < most_ms ? ms : most_ms;
+}
+
 #endif

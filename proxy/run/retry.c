@@ -22,11 +22,7 @@
 
 uint64_t hl_run_retry_delay_ms(uint64_t first_ms, uint32_t n, uint32_t random)
 {
-    uint64_t delay_ms = first_ms;
-    for (; n > 1 && delay_ms < MOST_DELAY_MS; n--)
-        delay_ms *= 2;
-    if (delay_ms > MOST_DELAY_MS)
-        delay_ms = MOST_DELAY_MS;
+    uint64_t delay_ms = hl_doubled_ms(first_ms, n > 1 ? n - 1 : 0, MOST_DELAY_MS);
     uint64_t spread_ms = delay_ms / 4;
     return delay_ms - spread_ms + random % (spread_ms + 1);
 }
