@@ -151,8 +151,7 @@ void hl_gate_seat_on_turn(struct hl_gate_seat *seat)
     if (is_shut || hl_list_is_empty(&seat->waits))
         return;
     hl_list_init(&ready); /* who finds it shut again waits anew */
-    while ((node = hl_list_pop_front(&seat->waits)) != NULL)
-        hl_list_push_back(&ready, node);
+    hl_list_move_all(&seat->waits, &ready);
     while ((node = hl_list_pop_front(&ready)) != NULL) {
         struct hl_gate_wait *wait = HL_CONTAINER_OF(node, struct hl_gate_wait, node);
         wait->on_open(wait);

@@ -52,6 +52,18 @@ static inline void hl_list_remove(struct hl_list *node)
 }
 
 /* The first node, removed; NULL when empty. */
+/* All nodes of `from`, in their order, behind those of `to`; `from` is empty then. */
+static inline void hl_list_move_all(struct hl_list *from, struct hl_list *to)
+{
+    if (hl_list_is_empty(from))
+        return;
+    from->next->prev = to->prev;
+    to->prev->next = from->next;
+    from->prev->next = to;
+    to->prev = from->prev;
+    hl_list_init(from);
+}
+
 static inline struct hl_list *hl_list_pop_front(struct hl_list *head)
 {
     struct hl_list *node = head->next;

@@ -41,8 +41,7 @@ static void on_look(struct hl_timer *timer)
         else if (c->state == HL_CLIENT_CALL && !c->stream.is_reading)
             hl_list_push_back(&still, node);
     }
-    while ((node = hl_list_pop_front(&still)) != NULL)
-        hl_list_push_back(&d->paused, node);
+    hl_list_move_all(&still, &d->paused);
     if (!hl_list_is_empty(&d->paused))
         hl_timer_arm(d->wheel, timer, LOOK_MS);
 }

@@ -368,8 +368,7 @@ void hl_call_on_lent(struct hl_worker *w)
     struct hl_list waits, *node;
     hl_bell_heard(&w->lender_desk.bell);
     hl_list_init(&waits);
-    while ((node = hl_list_pop_front(&w->borrowing)) != NULL)
-        hl_list_push_back(&waits, node);
+    hl_list_move_all(&w->borrowing, &waits);
     while ((node = hl_list_pop_front(&waits)) != NULL)
         hl_client_on_checked(HL_CONTAINER_OF(node, struct hl_auth_wait, node));
 }
