@@ -29,20 +29,25 @@ bool hl_pool_group_is_busy(const struct hl_pool_group *group)
     return false;
 }
 
-uint64_t hl_pool_group_given(const struct hl_pool_group *group)
+/* Of the counter that lies there in each member. */
+static uint64_t sum(const struct hl_pool_group *group, size_t offset)
 {
     uint64_t n = 0;
-    HL_LIST_EACH (node, &group->members)
-        n += hl_counter_get(&HL_CONTAINER_OF(node, struct hl_pool_member, node)->given);
+    HL_LIST_EACH (node, &group->members) {
+        const void *member = HL_CONTAINER_OF(node, struct hl_pool_member, node);
+        n += hl_counter_get((const struct hl_counter *)((const char *)member + offset));
+    }
     return n;
+}
+
+uint64_t hl_pool_group_given(const struct hl_pool_group *group)
+{
+    return sum(group, offsetof(struct hl_pool_member, given));
 }
 
 uint64_t hl_pool_group_heard(const struct hl_pool_group *group)
 {
-    uint64_t n = 0;
-    HL_LIST_EACH (node, &group->members)
-        n += hl_counter_get(&HL_CONTAINER_OF(node, struct hl_pool_member, node)->heard);
-    return n;
+    return sum(group, offsetof(struct hl_pool_member, heard));
 }
 
 void hl_pool_member_init(
