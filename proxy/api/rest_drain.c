@@ -10,10 +10,10 @@
 
 #include "api/audit.h"
 #include "api/json.h"
+#include "api/start_audit.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "run/service.h"
-#include "store/store.h"
 #include "worker/left.h"
 
 #define LOOK_MS 50
@@ -78,10 +78,7 @@ void hl_rest_show_drain(struct hl_rest_call *call)
 
 static void tell(struct hl_rest_call *call, enum hl_audit_action action, json_t *detail)
 {
-    const struct hl_rest_parts *parts = hl_rest_get_parts(call);
-    json_t *target = hl_store_is_shared(parts->store)
-                         ? hl_audit_target_json("replica", NULL, parts->config->replica)
-                         : NULL;
+    json_t *target = hl_audit_replica_json(hl_rest_get_parts(call));
     *call->audited.project = '\0'; /* all projects share the process */
     struct hl_audit *audit = hl_rest_audit(call, action, target, detail);
     if (audit)

@@ -185,7 +185,7 @@ static struct hl_audit *make_audit(struct hl_rest_calls *calls, enum hl_audit_ac
     return audit;
 }
 
-static json_t *replica_target(const struct hl_rest_parts *parts)
+json_t *hl_audit_replica_json(const struct hl_rest_parts *parts)
 {
     return hl_store_is_shared(parts->store)
                ? hl_audit_target_json("replica", NULL, parts->config->replica)
@@ -211,8 +211,9 @@ static bool add_audit(struct hl_rest_call *call, struct hl_keep_settings *k, jso
         return true;
     }
     bool is_key = json_object_get(changed, "HOOKLINE_KEY");
-    k->m.audit = make_audit(call->all, is_key ? HL_AUDIT_KEY_ROTATED : HL_AUDIT_SETTINGS_CHANGED,
-        "start", replica_target(hl_rest_get_parts(call)), HL_JSON_OBJECT({"settings", changed}));
+    k->m.audit =
+        make_audit(call->all, is_key ? HL_AUDIT_KEY_ROTATED : HL_AUDIT_SETTINGS_CHANGED, "start",
+            hl_audit_replica_json(hl_rest_get_parts(call)), HL_JSON_OBJECT({"settings", changed}));
     return k->m.audit;
 }
 
@@ -296,8 +297,9 @@ void hl_start_audit_begin(struct hl_rest_calls *calls)
 
 void hl_drain_audit(struct hl_rest_calls *calls, const char *via, const char *name)
 {
-    struct hl_audit *audit = make_audit(calls, HL_AUDIT_DRAIN_BEGUN, via,
-        replica_target(&calls->parts), name ? HL_JSON_OBJECT({"signal", json_string(name)}) : NULL);
+    struct hl_audit *audit =
+        make_audit(calls, HL_AUDIT_DRAIN_BEGUN, via, hl_audit_replica_json(&calls->parts),
+            name ? HL_JSON_OBJECT({"signal", json_string(name)}) : NULL);
     struct hl_store_msg *m = audit ? calloc(1, sizeof(*m)) : NULL;
     if (!m) {
         free(audit);

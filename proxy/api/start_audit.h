@@ -3,8 +3,14 @@
 #ifndef HL_API_START_AUDIT_H
 #define HL_API_START_AUDIT_H
 
-struct hl_rest_calls;
+#include <jansson.h>
 
+struct hl_rest_calls;
+struct hl_rest_parts;
+
+/* What a row about this process says that it is about, where others share its store; else, and out of memory, NULL. A new
+ * reference. */
+json_t *hl_audit_replica_json(const struct hl_rest_parts *parts);
 /* Once the store is open, and who signs tokens is known. */
 void hl_start_audit_begin(struct hl_rest_calls *calls);
 /* Nobody answers any more: what of it is under way is dropped. */
