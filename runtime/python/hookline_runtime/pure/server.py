@@ -364,13 +364,17 @@ def _open_tcp(family: int, host: str, port: int) -> socket.socket:
                 listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
+        _begin(listener, (host, port))
     except BaseException:
         listener.close()
         raise
     return listener
+
+
+def _begin(listener: socket.socket, address: tuple[str, int] | str) -> None:
+    listener.bind(address)
+    listener.listen(BACKLOG)
+    listener.setblocking(False)
 
 
 def _open_unix(path: str) -> socket.socket:
@@ -379,9 +383,7 @@ def _open_unix(path: str) -> socket.socket:
     try:
         if _is_left_behind(path):
             _remove(path)
-        listener.bind(path)
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
+        _begin(listener, path)
     except BaseException:
         listener.close()
         raise
