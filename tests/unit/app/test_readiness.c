@@ -147,31 +147,39 @@ Test(readiness, takes_nothing_but_2xx_for_an_answer)
     UNTIL_SERVED(hl_readiness_is_ready(&readiness));
 }
 
-Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
+static struct hl_pool calling; /* the app, in a worker's place */
+
+/* An app that was ready and has a call inside takes connections, but nobody accepts them. What it listens on. */
+static int fall_silent(void)
 {
     static struct hl_mailbox mailbox;
-    static struct hl_pool pool;
     config.app_health_path = HL_STR("/health");
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     app_listen(0);
     start();
     UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(&pool,
+    hl_pool_init(&calling,
         &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
-    hl_counter_add(&pool.member.busy_count, 1);
+    hl_counter_add(&calling.member.busy_count, 1);
     int silent = app;
-    app = -1; /* takes connections, but nobody accepts them */
+    app = -1;
+    return silent;
+}
+
+Test(readiness, takes_no_timeout_for_an_answer_while_calls_are_inside)
+{
+    int silent = fall_silent();
     for (int i = 0; i < 3; i++) {
         UNTIL_SERVED(readiness.probe);
         UNTIL_SERVED(!readiness.probe);
     }
     cr_assert(hl_readiness_is_ready(&readiness));
-    hl_counter_sub(&pool.member.busy_count, 1);
+    hl_counter_sub(&calling.member.busy_count, 1);
     UNTIL_SERVED(!hl_readiness_is_ready(&readiness));
     cr_assert_not_null(strstr(hl_readiness_why(&readiness), "HOOKLINE_APP_KEEPALIVE=off"));
     close(silent);
-    hl_pool_close(&pool);
-    hl_pool_fini(&pool);
+    hl_pool_close(&calling);
+    hl_pool_fini(&calling);
 }
 
 Test(readiness, opens_the_gate_when_the_warm_up_of_each_start_was_answered_well)
@@ -207,31 +215,20 @@ static void on_hung(struct hl_readiness *r)
 
 Test(readiness, takes_an_app_for_hung_that_answers_no_check_and_sends_nothing_to_its_calls)
 {
-    static struct hl_mailbox mailbox;
-    static struct hl_pool pool;
-    config.app_health_path = HL_STR("/health");
     config.app_restart_after_ms = 1;
-    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    app_listen(0);
-    start();
+    int silent = fall_silent();
     readiness.on_hung = on_hung;
-    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(&pool,
-        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
-    hl_counter_add(&pool.member.busy_count, 1);
-    int silent = app;
-    app = -1; /* takes connections, but nobody accepts them */
     for (int i = 0; i < 3; i++) {
         UNTIL_SERVED(readiness.probe);
-        hl_counter_add(&pool.member.heard, 1);
+        hl_counter_add(&calling.member.heard, 1);
         UNTIL_SERVED(!readiness.probe);
     }
     cr_assert_not(is_hung, "it works");
     UNTIL_SERVED(is_hung);
     cr_assert(hl_readiness_is_ready(&readiness), "which says nothing of whether calls go in");
     close(silent);
-    hl_pool_close(&pool);
-    hl_pool_fini(&pool);
+    hl_pool_close(&calling);
+    hl_pool_fini(&calling);
 }
 
 Test(readiness, takes_no_app_for_hung_that_starts)
@@ -248,21 +245,10 @@ Test(readiness, takes_no_app_for_hung_that_starts)
 
 Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_a_busy_app)
 {
-    static struct hl_mailbox mailbox;
-    static struct hl_pool pool;
-    config.app_health_path = HL_STR("/health");
-    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    app_listen(0);
-    start();
-    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
-    hl_pool_init(&pool,
-        &(struct hl_pool_parts){&loop, &wheel, &reader, &config.app_url, &calls, &mailbox, NULL});
-    hl_counter_add(&pool.member.busy_count, 1);
-    int busy = app;
-    app = -1; /* takes connections, but nobody accepts them */
+    int busy = fall_silent();
     UNTIL_SERVED(readiness.probe);
     UNTIL_SERVED(!readiness.probe);
-    hl_counter_sub(&pool.member.busy_count, 1);
+    hl_counter_sub(&calling.member.busy_count, 1);
     app = busy;
     answer = NULL; /* it works them off, and closes each */
     for (int i = 0; i < 3; i++) {
@@ -271,8 +257,8 @@ Test(readiness, takes_nothing_for_a_verdict_that_comes_of_checks_left_behind_by_
     }
     cr_assert(hl_readiness_is_ready(&readiness));
     UNTIL_SERVED(!hl_readiness_is_ready(&readiness)); /* it has had its time */
-    hl_pool_close(&pool);
-    hl_pool_fini(&pool);
+    hl_pool_close(&calling);
+    hl_pool_fini(&calling);
 }
 
 /* ---- every order of checks and calls ---- */
