@@ -230,8 +230,8 @@ enum hl_err hl_control_take_back(struct hl_service *service)
     struct hl_control *ctl = HL_CONTAINER_OF(service, struct hl_control, service);
     if (ctl->state > HL_CONTROL_ASIDE)
         return HL_ERR_CONFLICT;
-    if (!tell_workers(
-            ctl, HL_WORKER_BACK)) /* some may have heard of a drain for which memory was short */
+    /* Also while it serves: some may have heard of a drain that memory was short for. */
+    if (!tell_workers(ctl, HL_WORKER_BACK))
         return HL_ERR_NOMEM;
     if (ctl->state == HL_CONTROL_SERVING)
         return HL_ERR_NOT_FOUND;
