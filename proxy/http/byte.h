@@ -92,46 +92,51 @@ static inline unsigned hl_block_first(hl_block marks)
     return (unsigned)__builtin_ctz(hl_block_mask(marks) | 1u << HL_BLOCK);
 }
 
-/* Both below: what the last block has of bytes before `p` is looked at again, and is none that is looked for. */
-
-/* The first byte in p[0..end) that may not stand in a request target, or `end`. */
-static inline const char *hl_byte_target_end(const char *p, const char *end)
-{
-    if (end - p >= HL_BLOCK) {
-        const char *last = end - HL_BLOCK;
-        for (; p < last; p += HL_BLOCK) {
-            unsigned n = hl_block_first(hl_block_no_target(hl_block_load(p)));
-            if (n < HL_BLOCK)
-                return p + n;
-        }
-        return last + hl_block_first(hl_block_no_target(hl_block_load(last)));
-    }
-    while (p < end && hl_byte_is(*p, HL_BYTE_TARGET))
-        p++;
-    return p;
-}
-
 /* CR and LF. */
 static inline hl_block hl_block_line_ends(hl_block block)
 {
     return (hl_block)(block == '\n') | (hl_block)(block == '\r');
 }
 
-/* The first CR or LF in p[0..end), or `end`. */
-static inline const char *hl_byte_line_end(const char *p, const char *end)
+/* The first byte in p[0..end) that `marks` marks, or `end`; `is_marked` says the same of one byte. What the last block has
+ * of bytes before `p` is looked at again, and is none that is looked for. Both are inlined where it is called. */
+__attribute__((always_inline)) static inline const char *hl_byte_find(
+    const char *p, const char *end, hl_block (*marks)(hl_block block), bool (*is_marked)(char byte))
 {
     if (end - p >= HL_BLOCK) {
         const char *last = end - HL_BLOCK;
         for (; p < last; p += HL_BLOCK) {
-            unsigned n = hl_block_first(hl_block_line_ends(hl_block_load(p)));
+            unsigned n = hl_block_first(marks(hl_block_load(p)));
             if (n < HL_BLOCK)
                 return p + n;
         }
-        return last + hl_block_first(hl_block_line_ends(hl_block_load(last)));
+        return last + hl_block_first(marks(hl_block_load(last)));
     }
-    while (p < end && *p != '\n' && *p != '\r')
+    while (p < end && !is_marked(*p))
         p++;
     return p;
+}
+
+static inline bool hl_byte_ends_target(char byte)
+{
+    return !hl_byte_is(byte, HL_BYTE_TARGET);
+}
+
+/* The first byte in p[0..end) that may not stand in a request target, or `end`. */
+static inline const char *hl_byte_target_end(const char *p, const char *end)
+{
+    return hl_byte_find(p, end, hl_block_no_target, hl_byte_ends_target);
+}
+
+static inline bool hl_byte_ends_line(char byte)
+{
+    return byte == '\n' || byte == '\r';
+}
+
+/* The first CR or LF in p[0..end), or `end`. */
+static inline const char *hl_byte_line_end(const char *p, const char *end)
+{
+    return hl_byte_find(p, end, hl_block_line_ends, hl_byte_ends_line);
 }
 
 #endif
