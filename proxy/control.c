@@ -61,6 +61,7 @@ bool hl_control_open(struct hl_control *ctl)
         &ctl->service.connections);
     ctl->readiness.on_lost = on_app_lost;
     hl_gate_seat_init(&ctl->gate, &ctl->service.connections.gate, &ctl->mail.box);
+    hl_bell_init(&ctl->gate.gate->knock, &ctl->mail.box, HL_GATE_KNOCKED);
     ctl->has_loop = rc == 0;
     return rc == 0;
 }
@@ -102,6 +103,7 @@ void hl_control_close(struct hl_control *ctl)
     close_admin(ctl);
     hl_recorder_stop(&ctl->recorder);
     hl_readiness_close(&ctl->readiness);
+    hl_sleep_end(&ctl->sleep);
     hl_idle_close(&ctl->idle);
     hl_timer_fini(&ctl->wheel, &ctl->timer);
     hl_timer_fini(&ctl->wheel, &ctl->tunnel_timer);
@@ -316,6 +318,23 @@ static void on_gate(struct hl_control *ctl)
     if (ctl->store)
         hl_store_note_app(ctl->store, hl_gate_is_open(ctl->gate.gate));
     hl_readiness_on_gate(&ctl->readiness);
+    hl_sleep_on_gate(&ctl->sleep);
+}
+
+bool hl_control_uses_app(void *owner)
+{
+    struct hl_control *ctl = owner;
+    return hl_app_use_look(&ctl->use) || ctl->state > HL_CONTROL_ASIDE;
+}
+
+bool hl_control_is_settled(void *owner)
+{
+    return hl_app_use_is_settled(&((struct hl_control *)owner)->use);
+}
+
+bool hl_control_wants_app(void *owner)
+{
+    return hl_app_use_is_wanted(&((struct hl_control *)owner)->use);
 }
 
 /* The app said what it said before its answer: that is in the pipe by now. */
@@ -340,7 +359,13 @@ static void on_message(void *self, struct hl_msg *msg)
         on_gate(ctl);
         return;
     }
+    if (msg == &ctl->gate.gate->knock.msg) {
+        hl_sleep_on_knock(&ctl->sleep);
+        return;
+    }
     hl_rest_worker_ended(ctl->rest, (uint32_t)(msg - ctl->worker_ended));
-    if (++ctl->ended == ctl->started)
-        hl_supervisor_stop(&ctl->supervisor, on_app_stopped);
+    if (++ctl->ended < ctl->started)
+        return;
+    hl_sleep_end(&ctl->sleep);
+    hl_supervisor_stop(&ctl->supervisor, on_app_stopped);
 }

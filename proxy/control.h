@@ -14,12 +14,14 @@
 #include "api/now.h"
 #include "app/gate.h"
 #include "app/readiness.h"
+#include "app/sleep.h"
 #include "app/supervisor.h"
 #include "body/journals.h"
 #include "loop/mailbox.h"
 #include "net/stream.h"
 #include "run/service.h"
 #include "worker/idle.h"
+#include "worker/use.h"
 
 enum hl_control_state {
     HL_CONTROL_SERVING,
@@ -38,6 +40,8 @@ struct hl_control {
     struct hl_journals journals;
     struct hl_readiness readiness;
     struct hl_supervisor supervisor;
+    struct hl_sleep sleep;
+    struct hl_app_use use; /* what its sleep asks */
     struct hl_idle idle;
     struct rlimit files; /* RLIMIT_NOFILE as it was */
     char *const *environment;
@@ -73,6 +77,10 @@ void hl_control_await_store(struct hl_control *ctl);
 /* Workers end at once, and with them all calls. */
 void hl_control_cut(struct hl_control *ctl);
 
+/* struct hl_sleep_use's; `owner` is the control. */
+bool hl_control_uses_app(void *owner);
+bool hl_control_is_settled(void *owner);
+bool hl_control_wants_app(void *owner);
 /* HOOKLINE_IDLE_EXIT is over. */
 void hl_control_on_idle(struct hl_idle *idle);
 /* What the REST interface asks for (api/rest_call.h). */

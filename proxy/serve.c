@@ -147,7 +147,22 @@ static bool prepare_app(struct hl_control *ctl, char *why, size_t why_len)
         .readiness = &ctl->readiness,
         .environment = ctl->environment,
         .files = ctl->files};
-    return hl_supervisor_init(&ctl->supervisor, &parts, why, why_len) && follow_output(ctl);
+    if (!hl_supervisor_init(&ctl->supervisor, &parts, why, why_len))
+        return false;
+    const struct hl_sleep_parts sleep = {.loop = &ctl->loop,
+        .wheel = &ctl->wheel,
+        .reader = &ctl->reader,
+        .config = ctl->config,
+        .readiness = &ctl->readiness,
+        .supervisor = &ctl->supervisor,
+        .use = {.owner = ctl,
+            .is_used = hl_control_uses_app,
+            .is_settled = hl_control_is_settled,
+            .is_wanted = hl_control_wants_app}};
+    hl_sleep_init(&ctl->sleep, &sleep);
+    ctl->use.service = &ctl->service;
+    ctl->service.sleep = &ctl->sleep.gauges;
+    return follow_output(ctl);
 }
 
 static bool prepare_tls(struct hl_control *ctl, char *why, size_t why_len)
@@ -360,6 +375,7 @@ static int run(struct hl_control *ctl)
         log_start(ctl);
         hl_readiness_start(&ctl->readiness);
         hl_supervisor_start(&ctl->supervisor);
+        hl_sleep_start(&ctl->sleep);
         hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);
     } else {
         HL_LOG(ERROR, why);

@@ -49,6 +49,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     const struct hl_limiter *limiter = &view->service->limiter;
     *figures = (struct hl_figures){
         .app = view->service->app,
+        .sleep = view->service->sleep,
         .app_slots = limiter->limit,
         .connections_max = view->service->config->max_connections,
         .app_slots_in_use = atomic_load(&limiter->in_use),

@@ -16,6 +16,7 @@ struct hl_figures {
     const struct hl_store_gauges *store;
     const struct hl_sender_gauges *sender;
     const struct hl_app_gauges *app;
+    const struct hl_sleep_gauges *sleep;
     struct hl_auth_figures auth;
     struct hl_auth_counts tokens;                  /* summed over all workers */
     struct hl_tls_metrics handshakes[HL_TLS_USES]; /* likewise; zeros without TLS */

@@ -12,6 +12,7 @@
 #include "api/figures.h"
 #include "api/method.h"
 #include "api/view.h"
+#include "app/sleep.h"
 #include "app/supervisor.h"
 #include "caller/access.h"
 #include "http/refusal.h"
@@ -266,13 +267,24 @@ static void write_starts(struct hl_exposition *t, const struct hl_app_gauges *ap
     static const char name[] = "hookline_app_starts_total";
     hl_exposition_family(t, name, "counter",
         "Processes of HOOKLINE_APP_COMMAND that were started, by why: at first, after another "
-        "one's exit, or after one that "
+        "one's exit, because somebody came while it was stopped, or after one that "
         "was ended for its health or for HOOKLINE_APP_START_LIMIT.");
     for (int why = 0; why < HL_APP_START_COUNT; why++) {
         char labels[48];
         snprintf(labels, sizeof(labels), "why=\"%s\"", hl_app_start_text(why));
         hl_exposition_sample(t, name, labels, hl_counter_get(&app->starts[why]));
     }
+}
+
+static void write_sleep(struct hl_exposition *t, const struct hl_sleep_gauges *sleep)
+{
+    static const char wakes[] = "hookline_app_wake_seconds";
+    hl_exposition_number(t, "hookline_app_asleep", "gauge",
+        "1 while the app sleeps, or is stopped because nobody uses it.",
+        hl_sleep_look(sleep, NULL) == HL_SLEEP_LOOK_ASLEEP);
+    hl_exposition_family(
+        t, wakes, "histogram", "Wakes of the app, from when it was wanted to when calls went in.");
+    hl_exposition_histogram(t, wakes, "", &sleep->wakes);
 }
 
 static void write_attempts(struct hl_exposition *t, const struct hl_sender_gauges *sender)
@@ -480,6 +492,7 @@ enum hl_err hl_metrics_write(struct hl_buf *out, const struct hl_figures *figure
     write_runs(&t, &figures->workers);
     write_upstream_errors(&t, &figures->workers);
     write_starts(&t, figures->app);
+    write_sleep(&t, figures->sleep);
     write_attempts(&t, figures->sender);
     write_plains(&t, figures);
     write_tokens(&t, figures);

@@ -14,8 +14,6 @@
 #include "base/log.h"
 #include "config/config.h"
 
-#define STATE_BITS 2
-
 void hl_gate_init(struct hl_gate *gate)
 {
     *gate = (struct hl_gate){.rule = HL_APP_GATE_OFF};
@@ -40,7 +38,9 @@ void hl_gate_seat_init(struct hl_gate_seat *seat, struct hl_gate *gate, struct h
 
 uint64_t hl_gate_closed_for(const struct hl_gate *gate)
 {
-    return hl_gate_is_open(gate) ? 0 : hl_clock_mono_ms() - atomic_load(&gate->closed_ms);
+    enum hl_gate_state state = hl_gate_state(gate);
+    bool is_missed = state != HL_GATE_OPEN && state != HL_GATE_ASLEEP;
+    return is_missed ? hl_clock_mono_ms() - atomic_load(&gate->closed_ms) : 0;
 }
 
 /* ---- turning ---- */
@@ -52,6 +52,22 @@ static void tell(struct hl_gate *gate)
         if (!atomic_exchange(&seat->is_told, true))
             hl_mailbox_post(seat->mailbox, &seat->turned);
     }
+}
+
+static enum hl_gate_state state_of(uint32_t word)
+{
+    return (enum hl_gate_state)(word & HL_GATE_STATE_MASK);
+}
+
+static uint32_t count_of(uint32_t word)
+{
+    return word >> HL_GATE_STATE_BITS;
+}
+
+/* Closed once more. */
+static uint32_t closed_word(uint32_t word, enum hl_gate_state to)
+{
+    return (count_of(word) + 1) << HL_GATE_STATE_BITS | to;
 }
 
 static void say(enum hl_gate_state to, enum hl_gate_state from, const char *why)
@@ -73,10 +89,10 @@ static void close_to(struct hl_gate *gate, enum hl_gate_state to, const char *wh
     uint32_t word = atomic_load(&gate->word), next;
     enum hl_gate_state from;
     do {
-        from = (enum hl_gate_state)(word & 3);
+        from = state_of(word);
         if (from >= to)
             return;
-        next = (((word >> STATE_BITS) + 1) << STATE_BITS) | to;
+        next = closed_word(word, to);
         if (from == HL_GATE_OPEN)
             atomic_store(&gate->closed_ms, hl_clock_mono_ms());
     } while (!atomic_compare_exchange_weak(&gate->word, &word, next));
@@ -87,11 +103,12 @@ static void close_to(struct hl_gate *gate, enum hl_gate_state to, const char *wh
 static void reopen(struct hl_gate *gate, uint32_t check)
 {
     uint32_t word = atomic_load(&gate->word);
-    enum hl_gate_state from = (enum hl_gate_state)(word & 3);
-    if (word >> STATE_BITS != check || from == HL_GATE_OPEN ||
-        !atomic_compare_exchange_strong(&gate->word, &word, check << STATE_BITS | HL_GATE_OPEN))
+    enum hl_gate_state from = state_of(word);
+    if (count_of(word) != check || from == HL_GATE_OPEN || from == HL_GATE_ASLEEP ||
+        !atomic_compare_exchange_strong(
+            &gate->word, &word, check << HL_GATE_STATE_BITS | HL_GATE_OPEN))
         return;
-    if (from == HL_GATE_SHUT || check > 0) /* else it was not lost before */
+    if (from == HL_GATE_SHUT || (from == HL_GATE_LOST && check > 0)) /* else it was not lost */
         say(HL_GATE_OPEN, from, NULL);
     tell(gate);
 }
@@ -110,15 +127,15 @@ void hl_gate_close(struct hl_gate *gate, const char *why)
 void hl_gate_note_connected(struct hl_gate *gate)
 {
     uint32_t word = atomic_load_explicit(&gate->word, memory_order_relaxed);
-    if ((word & 3) == HL_GATE_LOST)
-        reopen(gate, word >> STATE_BITS); /* unless it is closed further meanwhile */
+    if (state_of(word) == HL_GATE_LOST)
+        reopen(gate, count_of(word)); /* unless it is closed further meanwhile */
 }
 
 /* ---- checks ---- */
 
 uint32_t hl_gate_begin_check(const struct hl_gate *gate)
 {
-    return atomic_load(&gate->word) >> STATE_BITS;
+    return count_of(atomic_load(&gate->word));
 }
 
 /* Somebody took the connection, whatever came of it then. */
@@ -141,13 +158,50 @@ void hl_gate_end_check(struct hl_gate *gate, uint32_t check, struct hl_cause cau
         close_to(gate, HL_GATE_LOST, why);
 }
 
+/* ---- sleep ---- */
+
+/* Whatever it is now. */
+static void turn(struct hl_gate *gate, enum hl_gate_state to)
+{
+    uint32_t word = atomic_load(&gate->word);
+    while (!atomic_compare_exchange_weak(&gate->word, &word, closed_word(word, to)))
+        ;
+    tell(gate);
+}
+
+void hl_gate_put_to_sleep(struct hl_gate *gate)
+{
+    turn(gate, HL_GATE_ASLEEP);
+}
+
+void hl_gate_wake(struct hl_gate *gate)
+{
+    atomic_store(&gate->closed_ms, hl_clock_mono_ms());
+    turn(gate, HL_GATE_WAKING);
+}
+
+void hl_gate_stay_open(struct hl_gate *gate)
+{
+    turn(gate, HL_GATE_OPEN);
+}
+
+/* Who takes the message takes it off first, and looks at the state then. */
+bool hl_gate_is_told(const struct hl_gate *gate)
+{
+    HL_LIST_EACH (node, &gate->seats)
+        if (atomic_load(&HL_CONTAINER_OF(node, struct hl_gate_seat, node)->is_told))
+            return false;
+    return true;
+}
+
 /* ---- waiting ---- */
 
 void hl_gate_seat_on_turn(struct hl_gate_seat *seat)
 {
     struct hl_list ready, *node;
     atomic_store(&seat->is_told, false);
-    bool is_shut = (atomic_load(&seat->gate->word) & 3) == HL_GATE_SHUT; /* in order behind it */
+    bool is_shut =
+        state_of(atomic_load(&seat->gate->word)) >= HL_GATE_SHUT; /* in order behind it */
     if (is_shut || hl_list_is_empty(&seat->waits))
         return;
     hl_list_init(&ready); /* who finds it shut again waits anew */

@@ -18,6 +18,9 @@
 #include "tls/tls.h"
 
 #define CHECK_NOT_READY_MS 100
+#define CHECK_HURRIED_MS   1  /* with the wheel's next tick */
+#define CHECK_LONG_MS      20 /* for an app that takes longer than this to start */
+#define HURRY_MS           10000
 #define CHECK_READY_MS     1000
 #define CHECK_DOUBT_MS     500 /* after a bad check of an app that is ready */
 #define BAD_CHECKS         3   /* in a row */
@@ -92,6 +95,7 @@ static void become_ready(struct hl_readiness *r)
 {
     r->bad_checks = 0;
     r->bad_since = 0;
+    r->hurried_at = 0;
     r->has_been_ready = true;
     r->excused_until = 0;
     if (atomic_exchange(&r->is_ready, true))
@@ -186,6 +190,14 @@ static void on_warmed(struct hl_warmup *warmup, uint64_t again_ms)
     hl_timer_arm(r->wheel, &r->timer, again_ms > 0 ? again_ms : 1);
 }
 
+/* Until the next check of an app that is not ready. */
+static uint64_t pause_ms(const struct hl_readiness *r)
+{
+    if (r->hurried_at == 0)
+        return CHECK_NOT_READY_MS;
+    return uv_now(r->loop) - r->hurried_at < HURRY_MS ? CHECK_HURRIED_MS : CHECK_LONG_MS;
+}
+
 /* The check is over: `worst` has what came of it. */
 static void conclude(struct hl_readiness *r)
 {
@@ -201,7 +213,7 @@ static void conclude(struct hl_readiness *r)
         become_ready(r);
     } else if (!hl_readiness_is_ready(r)) {
         become_unready(r);
-        again_ms = CHECK_NOT_READY_MS;
+        again_ms = pause_ms(r);
     } else if (!says_nothing) {
         again_ms = CHECK_DOUBT_MS;
         if (++r->bad_checks >= BAD_CHECKS || shuts_gate(r))
@@ -372,7 +384,8 @@ static void on_timer(struct hl_timer *timer)
 void hl_readiness_on_gate(struct hl_readiness *r)
 {
     bool is_idle = !r->probe && !r->host.resolving && hl_timer_is_armed(&r->timer);
-    if (r->is_closing || r->is_held || hl_gate_is_open(&r->calls->gate))
+    const struct hl_gate *gate = &r->calls->gate;
+    if (r->is_closing || r->is_held || hl_gate_is_open(gate) || hl_gate_is_asleep(gate))
         return;
     if (hl_readiness_is_ready(r) && hl_gate_is_shut(&r->calls->gate)) {
         r->worst = (struct hl_cause){.kind = HL_CAUSE_REFUSED};
@@ -393,17 +406,30 @@ static void forget_probe(struct hl_readiness *r)
     hl_timer_disarm(&r->timer);
     hl_exchange_drop(r->probe);
     r->probe = NULL;
-    hl_warmup_forget(&r->warmup);
 }
 
 void hl_readiness_hold(struct hl_readiness *r, const char *why)
 {
     r->is_held = true;
     forget_probe(r);
+    hl_warmup_forget(&r->warmup);
     atomic_store(&r->why, why);
     hl_gate_close(&r->calls->gate, why);
     if (atomic_exchange(&r->is_ready, false))
         say_why(r, why);
+}
+
+void hl_readiness_rest(struct hl_readiness *r, const char *why)
+{
+    r->is_held = true;
+    forget_probe(r);
+    atomic_store(&r->why, why);
+    atomic_store(&r->is_ready, false);
+}
+
+void hl_readiness_hurry(struct hl_readiness *r)
+{
+    r->hurried_at = uv_now(r->loop);
 }
 
 void hl_readiness_note_occupant(struct hl_readiness *r)
@@ -415,8 +441,13 @@ void hl_readiness_note_occupant(struct hl_readiness *r)
 
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)
 {
-    r->is_held = false;
     r->has_been_ready = false;
+    hl_readiness_resume(r, why_not_yet);
+}
+
+void hl_readiness_resume(struct hl_readiness *r, const char *why_not_yet)
+{
+    r->is_held = false;
     r->bad_since = 0;
     r->bad_checks = 0;
     r->excused_until = 0;
@@ -429,6 +460,7 @@ void hl_readiness_close(struct hl_readiness *r)
 {
     r->is_closing = true;
     forget_probe(r);
+    hl_warmup_forget(&r->warmup);
     hl_timer_fini(r->wheel, &r->timer);
     hl_host_close(&r->host);
 }

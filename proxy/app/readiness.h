@@ -52,6 +52,7 @@ struct hl_readiness {
     uint64_t given;         /* hl_pool_group_given, then */
     uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
+    uint64_t hurried_at;    /* uv_now; 0: nobody waits */
     bool has_been_ready;    /* since its start */
     uint64_t bad_since;     /* uv_now; all checks since then were bad; 0: the last was not */
     uint64_t heard;         /* hl_pool_group_heard, then */
@@ -73,6 +74,12 @@ void hl_readiness_start(struct hl_readiness *r);
  * and ends the app's process. */
 void hl_readiness_hold(struct hl_readiness *r, const char *why);
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet);
+/* It sleeps: as a hold, but that is no news, and a warm-up that it has had counts. `why` is static. */
+void hl_readiness_rest(struct hl_readiness *r, const char *why);
+/* From a rest that ended no process of ours. */
+void hl_readiness_resume(struct hl_readiness *r, const char *why_not_yet);
+/* Somebody waits for it: until it is ready it is asked as often as the clock allows. */
+void hl_readiness_hurry(struct hl_readiness *r);
 /* While it is held: a process of ours is about to start. Who listens in its place already is not it,
  * and is neither ready nor given calls. */
 void hl_readiness_note_occupant(struct hl_readiness *r);

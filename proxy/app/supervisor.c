@@ -19,6 +19,7 @@
 
 #include "app/child.h"
 #include "app/readiness.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/choice.h"
@@ -36,6 +37,9 @@ static const char *const state_texts[] = {
     [HL_SUPERVISOR_RUNNING] = "running",
     [HL_SUPERVISOR_BACKOFF] = "backoff",
     [HL_SUPERVISOR_RENEWING] = "renewing",
+    [HL_SUPERVISOR_DOZING] = "dozing",
+    [HL_SUPERVISOR_RETIRING] = "retiring",
+    [HL_SUPERVISOR_RESTING] = "resting",
     [HL_SUPERVISOR_STOPPING] = "stopping",
     [HL_SUPERVISOR_KILLED] = "killed",
     [HL_SUPERVISOR_STOPPED] = "stopped",
@@ -136,8 +140,17 @@ bool hl_supervisor_check(
 
 static bool has_process(const struct hl_supervisor *s)
 {
-    return s->state == HL_SUPERVISOR_RUNNING || s->state == HL_SUPERVISOR_RENEWING ||
-           s->state == HL_SUPERVISOR_STOPPING;
+    switch (s->state) {
+    case HL_SUPERVISOR_RUNNING:
+    case HL_SUPERVISOR_RENEWING:
+    case HL_SUPERVISOR_DOZING:
+    case HL_SUPERVISOR_STOPPING:
+        return true;
+    case HL_SUPERVISOR_RETIRING:
+        return s->child.pid != 0;
+    default:
+        return false;
+    }
 }
 
 /* ---- signals ---- */
@@ -274,6 +287,13 @@ static void finish_stop(struct hl_supervisor *s)
     s->on_stopped(s);
 }
 
+static void rest(struct hl_supervisor *s)
+{
+    hl_timer_disarm(&s->timer);
+    set_state(s, HL_SUPERVISOR_RESTING);
+    s->on_resting(s);
+}
+
 /* The first process has ended, or there was none. What it started and left goes, too. */
 static void clear_rest(struct hl_supervisor *s)
 {
@@ -282,6 +302,8 @@ static void clear_rest(struct hl_supervisor *s)
         return; /* their exits lead here again, or the timer ends it */
     if (s->on_stopped)
         finish_stop(s);
+    else if (s->state == HL_SUPERVISOR_RETIRING)
+        rest(s);
 }
 
 static const char *log_exit(const struct hl_supervisor *s, int status)
@@ -325,9 +347,13 @@ static void on_exit_status(struct hl_supervisor *s, int status)
         start_later(s, why, was_ready);
         return;
     }
-    HL_LOG(INFO, "the app has ended", HL_LOG_INT("pid", s->child.pid));
+    if (s->state == HL_SUPERVISOR_DOZING)
+        log_exit(s, status);
+    else
+        HL_LOG(INFO, "the app has ended", HL_LOG_INT("pid", s->child.pid));
     hl_child_close(&s->child);
-    set_state(s, HL_SUPERVISOR_KILLED);
+    bool rests = s->state == HL_SUPERVISOR_DOZING || s->state == HL_SUPERVISOR_RETIRING;
+    set_state(s, rests ? HL_SUPERVISOR_RETIRING : HL_SUPERVISOR_KILLED);
     hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
     clear_rest(s);
 }
@@ -353,8 +379,21 @@ static void on_child_signal(uv_signal_t *handle, int signum)
     (void)signum;
     take_exit(s);
     hl_orphan_reap(s->child.pid);
-    if (s->state == HL_SUPERVISOR_KILLED && s->child.pid == 0)
+    bool is_last = s->state == HL_SUPERVISOR_KILLED || s->state == HL_SUPERVISOR_RETIRING;
+    if (is_last && s->child.pid == 0)
         clear_rest(s);
+}
+
+static void kill_late(struct hl_supervisor *s)
+{
+    HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
+    signal_app(s, SIGKILL);
+}
+
+static void rest_all_the_same(struct hl_supervisor *s)
+{
+    HL_LOG(ERROR, "a process of the app does not end");
+    rest(s);
 }
 
 static void on_timer(struct hl_timer *timer)
@@ -365,8 +404,13 @@ static void on_timer(struct hl_timer *timer)
         start_app(s);
         break;
     case HL_SUPERVISOR_RENEWING:
-        HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
-        signal_app(s, SIGKILL);
+        kill_late(s);
+        break;
+    case HL_SUPERVISOR_RETIRING:
+        if (s->child.pid != 0)
+            kill_late(s);
+        else
+            rest_all_the_same(s);
         break;
     case HL_SUPERVISOR_STOPPING:
         HL_LOG(WARN, "HOOKLINE_APP_STOP_TIMEOUT has passed; the app is killed");
@@ -417,6 +461,48 @@ static void on_hung(struct hl_readiness *readiness)
     renew(s, HL_APP_START_UNHEALTHY, SIGTERM);
 }
 
+/* ---- while nobody uses it ---- */
+
+void hl_supervisor_retire(struct hl_supervisor *s)
+{
+    HL_ASSERT(has_process(s) || s->state == HL_SUPERVISOR_BACKOFF);
+    hl_timer_disarm(&s->limit);
+    if (s->state == HL_SUPERVISOR_BACKOFF) {
+        set_state(s, HL_SUPERVISOR_RETIRING);
+        hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
+        clear_rest(s);
+        return;
+    }
+    bool ends_already = s->state == HL_SUPERVISOR_RENEWING;
+    set_state(s, HL_SUPERVISOR_RETIRING);
+    if (ends_already)
+        return;
+    signal_app(s, SIGTERM);
+    hl_timer_arm(s->wheel, &s->timer, s->config->app_stop_timeout_ms);
+}
+
+void hl_supervisor_rise(struct hl_supervisor *s)
+{
+    HL_ASSERT(s->state == HL_SUPERVISOR_RESTING);
+    s->next = HL_APP_START_WAKE;
+    start_app(s);
+}
+
+void hl_supervisor_doze(struct hl_supervisor *s)
+{
+    if (s->state == HL_SUPERVISOR_RUNNING)
+        set_state(s, HL_SUPERVISOR_DOZING);
+    else if (s->state != HL_SUPERVISOR_OFF)
+        hl_supervisor_retire(s); /* it has ended since it was asked */
+}
+
+bool hl_supervisor_rouse(struct hl_supervisor *s)
+{
+    if (s->state == HL_SUPERVISOR_DOZING)
+        set_state(s, HL_SUPERVISOR_RUNNING);
+    return s->state != HL_SUPERVISOR_RETIRING;
+}
+
 /* ---- stopping ---- */
 
 void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_supervisor *s))
@@ -425,6 +511,7 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
     switch (s->state) {
     case HL_SUPERVISOR_RUNNING:
     case HL_SUPERVISOR_RENEWING:
+    case HL_SUPERVISOR_DOZING:
         HL_LOG(INFO, "the app is being stopped", HL_LOG_INT("pid", s->child.pid));
         hl_readiness_hold(s->readiness, "the app is being stopped");
         set_state(s, HL_SUPERVISOR_STOPPING);
@@ -435,6 +522,11 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
         set_state(s, HL_SUPERVISOR_KILLED);
         hl_timer_arm(s->wheel, &s->timer, KILL_WAIT_MS);
         clear_rest(s);
+        break;
+    case HL_SUPERVISOR_RETIRING: /* it was signalled, and its time runs */
+        set_state(s, s->child.pid != 0 ? HL_SUPERVISOR_STOPPING : HL_SUPERVISOR_KILLED);
+        if (s->child.pid == 0)
+            clear_rest(s);
         break;
     case HL_SUPERVISOR_KILLED:
         if (s->child.pid == 0)

@@ -42,6 +42,10 @@ enum hl_supervisor_state {
     HL_SUPERVISOR_RUNNING, /* there is a process; its exit ends this */
     HL_SUPERVISOR_BACKOFF, /* there is none; the timer starts the next one */
     HL_SUPERVISOR_RENEWING, /* its group is to end; its exit leads to the next one, the timer kills it */
+    HL_SUPERVISOR_DOZING, /* there is a process, which sleeps; hl_supervisor_rouse ends this, or its exit */
+    /* Its group is to end, and then all of its making; the last exit ends this, or the timer. */
+    HL_SUPERVISOR_RETIRING,
+    HL_SUPERVISOR_RESTING,  /* nothing of it is left; hl_supervisor_rise starts the next one */
     HL_SUPERVISOR_STOPPING, /* its group has got SIGTERM; its exit ends this, the timer kills it */
     /* Its group has got SIGKILL, or it has ended and others of its making have not; the last exit
      * ends this, or the timer. */
@@ -53,6 +57,7 @@ enum hl_supervisor_state {
 #define HL_APP_START_MAP(X)                                                                        \
     X(FIRST, "start")                                                                              \
     X(EXIT, "exit")                                                                                \
+    X(WAKE, "wake")                                                                                \
     X(UNHEALTHY, "unhealthy")         /* HOOKLINE_APP_RESTART_AFTER */                             \
     X(START_TIMEOUT, "start_timeout") /* HOOKLINE_APP_START_LIMIT */
 
@@ -95,6 +100,9 @@ struct hl_supervisor {
     uv_signal_t on_child;   /* SIGCHLD */
     uv_signal_t passed[HL_SUPERVISOR_SIGNALS];
     void (*on_stopped)(struct hl_supervisor *s);
+    void (*on_resting)(
+        struct hl_supervisor *s); /* RESTING has begun; set where the app may sleep */
+    void *sleeper;                /* on_resting's */
     struct hl_app_gauges gauges;
 };
 
@@ -119,6 +127,17 @@ HL_MUST_CHECK bool hl_supervisor_check(
     const struct hl_config *config, char *const *environment, char *why, size_t why_len);
 /* Starts the app, if there is a command; with or without one, orphans are seen to from now on. */
 void hl_supervisor_start(struct hl_supervisor *s);
+
+/* ---- while nobody uses it (sleep.h); where there is a command ---- */
+
+/* As a stop, but another one follows when it is wanted. Ends with on_resting, perhaps before the return. */
+void hl_supervisor_retire(struct hl_supervisor *s);
+/* From RESTING. */
+void hl_supervisor_rise(struct hl_supervisor *s);
+/* It was asked to sleep, and does: if it ends none is started in its place, and on_resting is called. */
+void hl_supervisor_doze(struct hl_supervisor *s);
+/* It is to be asked to wake. False: its process has ended, and on_resting comes. */
+HL_MUST_CHECK bool hl_supervisor_rouse(struct hl_supervisor *s);
 
 /* SIGTERM to the app's process group, SIGKILL after HOOKLINE_APP_STOP_TIMEOUT. `on_stopped` is called
  * once when nothing of it is left, perhaps before the return; the handles are closing then. */

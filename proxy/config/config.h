@@ -74,6 +74,11 @@ struct hl_config {
     uint64_t app_start_timeout_ms;
     uint64_t app_start_limit_ms;   /* 0: none; else there is a command */
     uint64_t app_restart_after_ms; /* 0: off; else there are a command and a health path */
+    uint64_t app_idle_stop_ms;     /* 0: off; else there is a command; see app/sleep.h */
+    uint64_t app_idle_sleep_ms;    /* 0: off; else there are both calls */
+    struct hl_str app_sleep_call;  /* "POST /sleep"; empty: none; as the next */
+    struct hl_str app_wake_call;
+    uint64_t app_wake_timeout_ms;
     enum hl_caller_gone on_caller_gone;
     bool app_keepalive;       /* connections are used again */
     uint32_t app_concurrency; /* 0: no limit */

@@ -365,6 +365,20 @@ const struct hl_option hl_options[] = {
     {ROW(DURATION, "APP_RESTART_AFTER", app_restart_after_ms, "0"), .min = SECOND, .max = 12 * HOUR, .has_zero = true,
         .help = "an app of HOOKLINE_APP_COMMAND whose health path was bad for so long without a break is stopped and started "
                 "again; never while it sends bytes; 0: off"},
+    {ROW(DURATION, "APP_IDLE_STOP", app_idle_stop_ms, "0"), .min = 1, .max = 365 * DAY, .has_zero = true,
+        .help = "an app of HOOKLINE_APP_COMMAND that nobody has used for so long is stopped, and started again by the next "
+                "call or queued run; 0: off"},
+    {ROW(DURATION, "APP_IDLE_SLEEP", app_idle_sleep_ms, "0"), .min = 1, .max = 365 * DAY, .has_zero = true,
+        .help = "an app that nobody has used for so long is asked to sleep, and to wake by the next call or queued run; "
+                "0: off"},
+    {ROW(TEXT, "APP_SLEEP_CALL", app_sleep_call, ""), .is_valid = is_request,
+        .allowed = "a method and a path, such as \"POST /sleep?level=1\"",
+        .help = "what an app is asked to sleep with: HOOKLINE_APP_IDLE_SLEEP"},
+    {ROW(TEXT, "APP_WAKE_CALL", app_wake_call, ""), .is_valid = is_request,
+        .allowed = "a method and a path, such as \"POST /wake_up\"",
+        .help = "what it is asked to wake with"},
+    {ROW(DURATION, "APP_WAKE_TIMEOUT", app_wake_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,
+        .help = "how long a synchronous call waits for an app that slept, instead of HOOKLINE_CONNECT_TIMEOUT; then 503"},
     {ROW(DURATION, "APP_START_TIMEOUT", app_start_timeout_ms, "30m"), .min = 1, .max = 12 * HOUR,
         .help = "how long an asynchronous run waits while the app accepts no calls at all (with postgres: no "
                 "replica's app)"},

@@ -154,6 +154,36 @@ static enum hl_err check_restarts(const struct hl_config *config, struct hl_buf 
     return err;
 }
 
+/* Who sleeps must be able to wake; and what is stopped cannot be asked to sleep. */
+static enum hl_err check_sleep(const struct hl_config *config, struct hl_buf *problems)
+{
+    bool has_call = config->app_sleep_call.n > 0, has_wake = config->app_wake_call.n > 0;
+    bool sleeps = config->app_idle_sleep_ms > 0;
+    enum hl_err err = HL_OK;
+    if (config->app_idle_stop_ms > 0 && config->app_command.n == 0)
+        err =
+            hl_buf_printf(problems, "HOOKLINE_APP_IDLE_STOP: needs HOOKLINE_APP_COMMAND: hookline "
+                                    "does not start the app; set that, or leave "
+                                    "HOOKLINE_APP_IDLE_STOP out\n");
+    if (!err && sleeps && !(has_call && has_wake))
+        err = hl_buf_printf(problems,
+            "HOOKLINE_APP_IDLE_SLEEP: needs %s, such as \"POST /%s\": set that, or leave "
+            "HOOKLINE_APP_IDLE_SLEEP out\n",
+            has_call ? "HOOKLINE_APP_WAKE_CALL" : "HOOKLINE_APP_SLEEP_CALL",
+            has_call ? "wake_up" : "sleep");
+    if (!err && !sleeps && (has_call || has_wake))
+        err = hl_buf_printf(problems,
+            "%s: has no effect without HOOKLINE_APP_IDLE_SLEEP, such as 10m: set that, or leave "
+            "it out\n",
+            has_call ? "HOOKLINE_APP_SLEEP_CALL" : "HOOKLINE_APP_WAKE_CALL");
+    if (!err && sleeps && config->app_idle_stop_ms > 0 &&
+        config->app_idle_sleep_ms >= config->app_idle_stop_ms)
+        err = hl_buf_printf(problems, "HOOKLINE_APP_IDLE_SLEEP: must be shorter than "
+                                      "HOOKLINE_APP_IDLE_STOP, or the app is stopped before it "
+                                      "sleeps\n");
+    return err;
+}
+
 static enum hl_err check_warmup_body(const struct hl_config *config, struct hl_buf *problems)
 {
     struct hl_buf body;
@@ -407,6 +437,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_restarts(config, problems);
     if (!err)
         err = check_warmup(config, problems);
+    if (!err)
+        err = check_sleep(config, problems);
     if (!err)
         err = settle_keys(config, problems);
     if (!err)

@@ -1,6 +1,7 @@
 /* admission.c - the gate of the app, and a slot of it, for a call (contract 7 and 10).
  * Owns: the waits for them. Thread: the worker's.
- * Promise: nobody waits longer than HOOKLINE_CONNECT_TIMEOUT for the gate and HOOKLINE_APP_QUEUE_TIMEOUT
+ * Promise: nobody waits longer than HOOKLINE_CONNECT_TIMEOUT for the gate (HOOKLINE_APP_WAKE_TIMEOUT where the app
+ * slept) and HOOKLINE_APP_QUEUE_TIMEOUT
  * for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits for the gate, has no
  * slot.
  * Not here: when the gate is open (app/gate.c), how slots are counted (app/limiter.c), the body's page
@@ -71,12 +72,17 @@ static void on_gate_timeout(struct hl_timer *timer)
 static void wait_at_gate(struct hl_run *run)
 {
     struct hl_runs *runs = run->runs;
+    struct hl_gate *gate = runs->gate.gate;
     hl_progress_stage(run, HL_STAGE_AT_GATE);
     begin_wait(run);
     run->timer.on_fire = on_gate_timeout;
-    hl_timer_arm(runs->wheel, &run->timer, runs->config->connect_timeout_ms);
+    hl_timer_arm(runs->wheel, &run->timer,
+        hl_gate_has_slept(gate) ? runs->config->app_wake_timeout_ms
+                                : runs->config->connect_timeout_ms);
     hl_counter_add(&runs->metrics->waiting_at_gate, 1);
     hl_gate_wait_begin(&run->app.gate_wait, &runs->gate, on_open);
+    if (hl_gate_is_asleep(gate))
+        hl_gate_knock(gate);
 }
 
 void hl_admission_refuse_at_gate(struct hl_run *run)

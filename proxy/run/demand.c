@@ -147,6 +147,8 @@ void hl_demand_look(struct hl_runs *runs)
 {
     if (runs->dispatch.mode == HL_DEMAND_RUNS)
         look_for_work(runs);
+    else if (runs->dispatch.mode == HL_DEMAND_HINTS)
+        hl_gate_knock(runs->gate.gate);
 }
 
 void hl_demand_note_end(struct hl_runs *runs)
@@ -265,6 +267,8 @@ static enum hl_demand_mode choose_mode(struct hl_runs *runs)
         return HL_DEMAND_NOTHING;
     if (hl_gate_is_open(runs->gate.gate))
         return HL_DEMAND_RUNS;
+    if (hl_gate_is_asleep(runs->gate.gate)) /* one worker asks for all */
+        return runs->index == 0 ? HL_DEMAND_HINTS : HL_DEMAND_NOTHING;
     return has_doomed(runs) ? HL_DEMAND_DOOMED : HL_DEMAND_NOTHING;
 }
 
@@ -315,8 +319,11 @@ static void begin(struct hl_runs *runs, enum hl_demand_mode mode)
     struct hl_dispatch *d = &runs->dispatch;
     d->mode = mode;
     d->holds_slots = mode == HL_DEMAND_RUNS && has_limit(runs);
+    atomic_store(&d->may_claim, mode == HL_DEMAND_RUNS);
     if (mode == HL_DEMAND_DOOMED)
         give_credit(runs, DOOMED_AT_ONCE, true);
+    else if (mode == HL_DEMAND_HINTS)
+        give_credit(runs, 0, true);
     else if (has_limit(runs))
         look_for_work(runs);
     else if (d->max > d->running)
@@ -435,6 +442,7 @@ void hl_demand_on_withdrawn(struct hl_runs *runs)
     uint32_t n = d->credit;
     d->credit = 0;
     d->mode = HL_DEMAND_NOTHING;
+    atomic_store(&d->may_claim, false);
     release_slots(runs, n);
     d->holds_slots = false;
     d->has_withdrawn = d->is_withdrawing;

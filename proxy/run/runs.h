@@ -21,6 +21,7 @@ struct hl_client;
 enum hl_demand_mode {
     HL_DEMAND_NOTHING, /* there is none */
     HL_DEMAND_RUNS,    /* runs to call the app with; slots may be asked for */
+    HL_DEMAND_HINTS,   /* nothing: the store says when there are runs, and the app is woken */
     HL_DEMAND_DOOMED,  /* runs that have waited too long, to end them: one batch */
     HL_DEMAND_ENDING,  /* the store has been asked to take it back; its answer ends this */
 };
@@ -50,6 +51,7 @@ struct hl_dispatch {
     uint32_t waiting;                   /* slots of the app asked for */
     bool is_asking;                     /* for them, just now */
     bool is_withdrawing, has_withdrawn; /* the credit */
+    _Atomic bool may_claim; /* runs may come that were claimed; others look at it: worker/use.c */
 };
 
 struct hl_runs {

@@ -56,6 +56,14 @@ static bool has_lost_store(const struct hl_service *service)
            hl_store_is_shared(service->store) && !atomic_load(&service->is_opening);
 }
 
+/* Calls are taken, and wake it; a wake that takes longer than they wait is no sleep any more. */
+static bool is_asleep(const struct hl_service *service)
+{
+    const struct hl_gate *gate = &service->connections.gate;
+    return hl_gate_has_slept(gate) &&
+           hl_gate_closed_for(gate) < service->config->app_wake_timeout_ms;
+}
+
 static size_t list_bars(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {
@@ -69,6 +77,8 @@ static size_t list_bars(
         problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
     if (hl_counter_get(&hl_store_get_gauges(service->store)->is_full))
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
+    if (is_asleep(service))
+        return n;
     if (!hl_readiness_is_ready(service->readiness))
         problems[n++] = hl_readiness_why(service->readiness);
     else if (hl_gate_is_shut(&service->connections.gate))
@@ -99,5 +109,8 @@ const char *hl_service_state(const struct hl_service *service, bool *is_ready)
     *is_ready = !why;
     if (why)
         return why;
+    if (is_asleep(service))
+        return hl_gate_is_asleep(&service->connections.gate) ? "ready: the app sleeps"
+                                                             : "ready: the app is being woken";
     return has_lost_store(service) ? "degraded: store" : "ok";
 }

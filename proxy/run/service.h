@@ -28,6 +28,7 @@ struct hl_service {
     struct hl_readiness *readiness;
     struct hl_journals *journals;    /* of streams that are kept while they come */
     const struct hl_app_gauges *app; /* the process that we started, if we did */
+    const struct hl_sleep_gauges *sleep;
     struct hl_pool_group connections;
     struct hl_limiter limiter;
     struct hl_limiter_seat **seats;
