@@ -11,6 +11,8 @@ COPY CMakeLists.txt LICENSE README.md ./
 COPY include include
 COPY proxy proxy
 COPY runtime runtime
+COPY deploy/package.cmake deploy/package.cmake
+COPY deploy/bundle deploy/bundle
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF \
     && cmake --build /build \
     && cmake --install /build --prefix /install --strip

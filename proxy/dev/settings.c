@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base64.h"
+#include "base/bundle.h"
 #include "base/random.h"
 #include "dev/dev.h"
 
@@ -144,10 +145,8 @@ static bool find_runtime(struct hl_dev_settings *s, const struct hl_dev_plan *pl
 
 static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
-    ssize_t n = readlink("/proc/self/exe", s->program, sizeof(s->program) - 1);
-    if (n <= 0)
+    if (!hl_bundle_program(s->program, sizeof(s->program)))
         return fail(plan, "/proc/self/exe", strerror(errno));
-    s->program[n] = '\0';
     if (!hl_dev_has_host(plan))
         return getcwd(s->folder, sizeof(s->folder)) || fail(plan, "getcwd", strerror(errno));
     if (!realpath(plan->file, s->folder))

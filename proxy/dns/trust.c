@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/bundle.h"
+#include "base/compiler.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -25,17 +27,34 @@ static enum hl_err append_file(struct hl_buf *out, const char *path);
 static const char *find_fault(struct hl_str pem, const char *path);
 static enum hl_err publish(struct hl_trust *trust, struct hl_str bundle);
 
+/* Where systems keep their list that libcurl was not built for: Fedora and Red Hat, openSUSE, others. */
+static const char *const elsewhere[] = {"/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem"};
+
+/* A bundle runs on systems of which its libcurl knows nothing, and has a list where these have none. */
+static const char *find_for_bundle(const char *own)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(elsewhere); i++)
+        if (access(elsewhere[i], R_OK) == 0)
+            return elsewhere[i];
+    return own;
+}
+
 const char *hl_trust_of_system(void)
 {
-    const char *file = curl_version_info(CURLVERSION_NOW)->cainfo;
-    return file ? file : "/etc/ssl/certs/ca-certificates.crt";
+    const char *known = curl_version_info(CURLVERSION_NOW)->cainfo;
+    const char *own = hl_bundle_authorities();
+    if (!known)
+        known = "/etc/ssl/certs/ca-certificates.crt";
+    return own && access(known, R_OK) != 0 ? find_for_bundle(own) : known;
 }
 
 enum hl_err hl_trust_init(
     struct hl_trust *trust, const char *option, struct hl_str extra, char *why, size_t why_len)
 {
-    const char *system = curl_version_info(CURLVERSION_NOW)->cainfo;
-    bool has_system = system && access(system, R_OK) == 0;
+    const char *system = hl_trust_of_system();
+    bool has_system = access(system, R_OK) == 0;
     *trust = (struct hl_trust){.file = has_system ? system : NULL, .fd = -1, .before = -1};
     if (extra.n == 0)
         return HL_OK;

@@ -25,7 +25,8 @@ struct hl_trust {
 /* Nothing to end: as after hl_trust_fini. */
 void hl_trust_none(struct hl_trust *trust);
 
-/* The file of all the authorities that this system trusts, whether it is there or not. Static. */
+/* The file of all the authorities that this system trusts, whether it is there or not; in a bundle (base/bundle.h)
+ * the bundle's own where the system has none. Static. */
 const char *hl_trust_of_system(void);
 
 /* `extra`: a path, or empty; the value of `option`. On failure `why` is one line with the option's name, and

@@ -4,7 +4,9 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/bundle.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "c/crash.h"
@@ -188,6 +190,7 @@ int main(int argc, char **argv)
 {
     if (!hl_standard_fds_fill())
         return EXIT_FAILURE; /* nobody could be told */
+    hl_bundle_enter(environ);
     static struct program program;
     struct hl_settings_options from = {0};
     char why[HL_SETTINGS_WHY];
