@@ -6,9 +6,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "api/json.h"
@@ -76,6 +79,20 @@ const char *hl_cli_session_project(
 
 /* ---- who we are ---- */
 
+/* Of what root may only this is left: to pass folders above the data directory that are closed to its owner, as systemd's
+ * /var/lib/private is (DynamicUser=). libc has no function for it (capset(2)). */
+static bool keep_passage(bool is_needed)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &header, words) != 0)
+        return false;
+    uint32_t kept = is_needed ? words[0].permitted & (1U << CAP_DAC_READ_SEARCH) : 0;
+    memset(words, 0, sizeof(words));
+    words[0].permitted = words[0].effective = kept;
+    return syscall(SYS_capset, &header, words) == 0;
+}
+
 /* Root makes no files in a directory of somebody else's, and nobody a store where there is none: a
  * token of that one would be good nowhere. With postgres the store is elsewhere. */
 static int become_owner(const struct hl_cli *cli, const struct hl_config *config)
@@ -95,7 +112,9 @@ static int become_owner(const struct hl_cli *cli, const struct hl_config *config
             data_dir);
     if (!is_root || dir.st_uid == 0)
         return HL_CLI_OK;
-    if (setgroups(1, &dir.st_gid) != 0 || setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0)
+    if (prctl(PR_SET_KEEPCAPS, 1) != 0 || setgroups(1, &dir.st_gid) != 0 ||
+        setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0 ||
+        !keep_passage(access(data_dir, X_OK) != 0))
         return hl_cli_fail(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));
     return HL_CLI_OK;
 }
@@ -117,9 +136,10 @@ static void leave_to_sidecar(struct hl_config *config)
 static bool has_store(const struct hl_config *config)
 {
     char path[PATH_MAX];
+    struct stat file;
     int n = snprintf(path, sizeof(path), "%s/hookline.db", config->data_dir.p);
     return config->store != HL_STORE_SQLITE || n < 0 || (size_t)n >= sizeof(path) ||
-           access(path, F_OK) == 0 || errno != ENOENT;
+           stat(path, &file) == 0 || errno != ENOENT;
 }
 
 static int open_store(struct hl_cli_session *session)

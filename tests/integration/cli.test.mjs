@@ -1,11 +1,11 @@
 // The commands about runs and signatures, beside a running sidecar and on its data directory alone.
 import assert from 'node:assert/strict';
-import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
 import { connect } from './lib/raw.mjs';
 import { control } from './lib/rest.mjs';
-import { run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { BINARY, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { assertSigned } from './lib/signature.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
@@ -297,6 +297,22 @@ test('as root the commands become the data directory’s owner', async (t) => {
         assert.deepEqual([uid, gid], [1234, 1235], file);
     }
     for (const file of await files()) await chown(file, 0, 0); // for the next start
+});
+
+test('root’s commands pass a folder that is closed to the data directory’s owner, with a sidecar and without', async (t) => {
+    if (process.getuid() !== 0) return t.skip('needs root');
+    const closed = await temporaryDirectory(t);
+    const dataDir = await temporaryDirectory(t);
+    await chown(dataDir, 1234, 1234);
+    await chmod(closed, 0o700);
+    await symlink(dataDir, join(closed, 'data'));
+    const command = ['setpriv', '--reuid=1234', '--regid=1234', '--clear-groups', BINARY];
+    const env = { HOOKLINE_APP_URL: 'http://127.0.0.1:1' };
+    const sidecar = await startSidecar(t, { env, dataDir, command, wait: 'healthz' });
+    const cli = commands(sidecar, { HOOKLINE_DATA_DIR: join(closed, 'data') });
+    assert.match((await cli('token create --project demo --name a --expires 1d')).stdout, /^ey/);
+    await sidecar.stop();
+    assert.match((await cli('token list --project demo')).stdout, / demo +a /);
 });
 
 test('without a data directory, or with one in use, the commands say so', async (t) => {
