@@ -182,7 +182,7 @@ function check(objects) {
         const of = pods(objects).filter((pod) => matches(pod.metadata.labels, service.spec.selector));
         assert.ok(of.length > 0, `${service.metadata.name} has pods`);
         for (const port of service.spec.ports)
-            for (const pod of of) assert.ok(hookline(pod).ports.some((one) => one.name === port.targetPort));
+            for (const pod of of) assert.ok(hookline(pod).ports.some((one) => one.containerPort === port.targetPort));
     }
     for (const scaler of [...named(objects, 'HorizontalPodAutoscaler'), ...named(objects, 'ScaledObject')]) {
         const of = objects.find((one) => one.spec?.template && one.metadata.name === scaler.spec.scaleTargetRef.name);
@@ -228,8 +228,9 @@ for (const [name, values] of Object.entries(refused))
 test('hookline is drained before the app of its pod is stopped, unless the app says how', () => {
     const [pod] = pods(rendered['a long drain'].objects);
     const [one] = pod.spec.containers;
-    assert.match(one.lifecycle.preStop.exec.command[2], /POST localhost:9090\/drain && sleep 5; .*drain\?wait=600/);
-    assert.equal(pod.spec.terminationGracePeriodSeconds, 615);
+    assert.match(one.lifecycle.preStop.exec.command[2], /POST http:\/\/127.0.0.1:9090\/drain; sleep 5; .*drain\?wait=600/);
+    assert.match(one.lifecycle.postStart.exec.command[2], /DELETE .*\/drain/);
+    assert.equal(pod.spec.terminationGracePeriodSeconds, 635);
     const [own] = pods(rendered['an app with a preStop of its own'].objects);
     assert.deepEqual(own.spec.containers[0].lifecycle.preStop.exec.command, ['true']);
 });

@@ -22,7 +22,7 @@
 {{- if and (eq $v.roles "split") (not $v.app.container) (eq $v.app.url "http://127.0.0.1:8000") -}}
 {{- fail "app.container: with roles split the workers need an app, here or at app.url" -}}
 {{- end -}}
-{{- if and (eq $v.layout "hookline-sidecar") (not $v.app.container) -}}
+{{- if and $v.workload (eq $v.layout "hookline-sidecar") (not $v.app.container) -}}
 {{- fail "layout: hookline-sidecar needs app.container, the pod's main container" -}}
 {{- end -}}
 {{- if ne $v.autoscaling.kind "none" -}}
@@ -39,7 +39,7 @@
 {{- fail "autoscaling.queuedRuns: must be at least 1" -}}
 {{- end -}}
 {{- end -}}
-{{- $own := dict "HOOKLINE_APP_URL" "app.url" "HOOKLINE_APP_HEALTH_PATH" "app.healthPath" "HOOKLINE_APP_CONCURRENCY" "app.concurrency" "HOOKLINE_STORE" "store.kind" "HOOKLINE_ROLE" "roles" "HOOKLINE_FRONT_TIMEOUT" "front.timeout" "HOOKLINE_SHUTDOWN_DELAY" "shutdown.delaySeconds" "HOOKLINE_DRAIN_TIMEOUT" "shutdown.drainSeconds" "HOOKLINE_KEY" "secret" "HOOKLINE_POSTGRES_URL" "secret" "HOOKLINE_LISTEN" "the chart (8080)" "HOOKLINE_ADMIN_LISTEN" "the chart (9090)" "HOOKLINE_REPLICA" "the chart (the pod's name)" -}}
+{{- $own := dict "HOOKLINE_APP_URL" "app.url" "HOOKLINE_APP_HEALTH_PATH" "app.healthPath" "HOOKLINE_APP_CONCURRENCY" "app.concurrency" "HOOKLINE_STORE" "store.kind" "HOOKLINE_ROLE" "roles" "HOOKLINE_FRONT_TIMEOUT" "front.timeout" "HOOKLINE_SHUTDOWN_DELAY" "shutdown.delaySeconds" "HOOKLINE_DRAIN_TIMEOUT" "shutdown.drainSeconds" "HOOKLINE_KEY" "secret" "HOOKLINE_POSTGRES_URL" "secret" "HOOKLINE_LISTEN" "the chart (8080)" "HOOKLINE_ADMIN_LISTEN" "the chart (9090)" "HOOKLINE_REPLICA" "the chart (the pod's name)" "HOOKLINE_DATA_DIR" "the chart (the volume)" -}}
 {{- range $name, $value := $v.settings -}}
 {{- if not (hasPrefix "HOOKLINE_" $name) -}}
 {{- fail (printf "settings.%s: is no setting of hookline's; the app's environment is app.container.env" $name) -}}

@@ -1,8 +1,9 @@
 {{- /*
 What a pod needs for hookline, each to be used alone by charts that have this one as a dependency:
   hookline.container   the container
-  hookline.preStop     what drains it before the app's container ends (layout hookline-sidecar)
+  hookline.lifecycle   of the app's container: what drains hookline before it ends (layout hookline-sidecar)
   hookline.volumes     its volumes
+  hookline.gracePeriod how many seconds the pod's end may take
 The argument is the chart's scope (.Subcharts.hookline there).
 */ -}}
 
@@ -66,10 +67,19 @@ The argument is the chart's scope (.Subcharts.hookline there).
 {{- end }}
 - name: HOOKLINE_ADMIN_LISTEN
   value: 0.0.0.0:9090
+- name: HOOKLINE_DATA_DIR
+  value: /var/lib/hookline/data # below the volume, so that it is hookline's alone
+{{- if and (eq $v.layout "hookline-sidecar") (ne $role "front") }}
+- name: HOOKLINE_SHUTDOWN_DELAY
+  value: 0s # the app's preStop has waited
+- name: HOOKLINE_DRAIN_TIMEOUT
+  value: 10s # the app is gone
+{{- else }}
 - name: HOOKLINE_SHUTDOWN_DELAY
   value: {{ int $v.shutdown.delaySeconds }}s
 - name: HOOKLINE_DRAIN_TIMEOUT
   value: {{ int $v.shutdown.drainSeconds }}s
+{{- end }}
 {{- range $name, $value := $v.settings }}
 - name: {{ $name }}
   value: {{ include "hookline.text" $value }}
@@ -126,16 +136,24 @@ volumeMounts:
 {{- end }}
 {{- end -}}
 
-{{- define "hookline.preStop" -}}
-exec:
-  command:
-    - sh
-    - -c
-    - curl -fsS -X POST localhost:9090/drain && sleep {{ int .Values.shutdown.delaySeconds }}; curl -fsS 'localhost:9090/drain?wait={{ int .Values.shutdown.drainSeconds }}'
+{{- /* Needs sh and curl in the app's image. preStop runs before each restart of the container, too: the app is back then. */ -}}
+{{- define "hookline.lifecycle" -}}
+preStop:
+  exec:
+    command:
+      - sh
+      - -c
+      - curl -fsS -X POST http://127.0.0.1:9090/drain; sleep {{ int .Values.shutdown.delaySeconds }}; curl -fsS 'http://127.0.0.1:9090/drain?wait={{ int .Values.shutdown.drainSeconds }}'
+postStart:
+  exec:
+    command:
+      - sh
+      - -c
+      - curl -fsS --retry 5 --retry-connrefused -X DELETE http://127.0.0.1:9090/drain
 {{- end -}}
 
 {{- define "hookline.gracePeriod" -}}
-{{ add (int .Values.shutdown.delaySeconds) (int .Values.shutdown.drainSeconds) 10 }}
+{{ add (int .Values.shutdown.delaySeconds) (int .Values.shutdown.drainSeconds) (eq .Values.layout "hookline-sidecar" | ternary 30 10) }}
 {{- end -}}
 
 {{- /* The app's container, in the layout's place. */ -}}
@@ -145,7 +163,7 @@ exec:
 {{- if eq .Values.layout "app-sidecar" -}}
 {{- $_ := set $app "restartPolicy" "Always" -}}
 {{- else if not (hasKey $app "lifecycle") -}}
-{{- $_ := set $app "lifecycle" (dict "preStop" (include "hookline.preStop" . | fromYaml)) -}}
+{{- $_ := set $app "lifecycle" (include "hookline.lifecycle" . | fromYaml) -}}
 {{- end -}}
 {{- toYaml (list $app) -}}
 {{- end -}}
