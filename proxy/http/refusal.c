@@ -285,6 +285,9 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The app is not accepting calls: it has not answered 2xx at HOOKLINE_APP_HEALTH_PATH since "
         "it started, or not recently (HOOKLINE_APP_HEALTH_GATE), and HOOKLINE_CONNECT_TIMEOUT has "
         "passed: %s."),
+    LATER(APP_WAKING, 503, BACKLOG,
+        "The app slept, and HOOKLINE_APP_WAKE_TIMEOUT has passed before it was awake; it is still "
+        "being woken: %s."),
     ROW(APP_AWAY, 502, "The app has accepted no call for HOOKLINE_APP_START_TIMEOUT: %s."),
     ROW(APP_VANISHED, 502,
         "The app's machine no longer answers; check it and the network in between."),

@@ -88,9 +88,10 @@ static void wait_at_gate(struct hl_run *run)
 void hl_admission_refuse_at_gate(struct hl_run *run)
 {
     const struct hl_readiness *readiness = run->runs->service->readiness;
+    bool has_slept = hl_gate_has_slept(run->runs->gate.gate);
     char detail[384];
-    struct hl_refusal why = hl_refusal_say(
-        detail, sizeof(detail), HL_REFUSAL_APP_GATE, hl_readiness_why(readiness), NULL);
+    struct hl_refusal why = hl_refusal_say(detail, sizeof(detail),
+        has_slept ? HL_REFUSAL_APP_WAKING : HL_REFUSAL_APP_GATE, hl_readiness_why(readiness), NULL);
     hl_ending_fail(run, HL_RUN_FAILURE, HL_REASON_UPSTREAM_UNREACHABLE, &why);
 }
 

@@ -26,6 +26,8 @@ function answer(request, response) {
             if (failures > 0) return void (failures--, response.writeHead(500).end());
             isAsleep = false;
             return void response.end();
+        case '/fails':
+            return void response.writeHead(500).end();
         default:
             setTimeout(() => response.end(`${process.pid} ${id}`), Number(searchParams.get('ms') ?? 0));
     }
