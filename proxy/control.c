@@ -315,8 +315,13 @@ static void on_gate(struct hl_control *ctl)
     if (ctl->state == HL_CONTROL_ENDING)
         return;
     hl_gate_seat_on_turn(&ctl->gate);
+    enum hl_gate_state state = hl_gate_state(ctl->gate.gate);
     if (ctl->store)
-        hl_store_note_app(ctl->store, hl_gate_is_open(ctl->gate.gate));
+        hl_store_note_app(ctl->store,
+            state == HL_GATE_OPEN     ? HL_APP_UP
+            : state == HL_GATE_WAKING ? HL_APP_WAKING
+                                      : HL_APP_AWAY,
+            state == HL_GATE_ASLEEP);
     hl_readiness_on_gate(&ctl->readiness);
     hl_sleep_on_gate(&ctl->sleep);
 }

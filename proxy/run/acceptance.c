@@ -18,6 +18,7 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "run/allowance.h"
+#include "run/demand.h"
 #include "run/progress.h"
 #include "run/run.h"
 #include "run/runs.h"
@@ -284,6 +285,8 @@ void hl_acceptance_on_reply(struct hl_runs *runs, struct hl_accept *accept)
         hl_spool_remove_file(&runs->spools, &accept->body.file);
     if (run && rc == HL_ERR_EXISTS)
         hl_allowance_undo(&run->allowance);
+    if (rc == HL_OK)
+        hl_demand_note_accepted(runs);
     if (run && (rc == HL_OK || rc == HL_ERR_EXISTS))
         answer_accepted(run, accept);
     else if (run && rc == HL_ERR_BUSY)

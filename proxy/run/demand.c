@@ -25,6 +25,10 @@
 #define DOOMED_AT_ONCE  64
 #define DOOMED_PAUSE_MS 50 /* between two of those */
 #define OVERDUE_MOST_MS 1000
+/* While the app sleeps, of replicas that share a store: so long runs are left to others' apps, whose gauges are a second
+ * old; and what has waited so long is left by them. */
+#define OTHERS_FIRST_MS 1500
+#define LEFT_WAITING_MS 2000
 #define OVERDUE_PARTS   10 /* of HOOKLINE_APP_START_TIMEOUT: so much later at the most it is seen */
 
 /* One slot of the app asked for. */
@@ -143,12 +147,62 @@ static void look_for_work(struct hl_runs *runs)
         give_credit(runs, 0, has_limit(runs));
 }
 
+static void consider_waking(struct hl_runs *runs);
+
 void hl_demand_look(struct hl_runs *runs)
 {
     if (runs->dispatch.mode == HL_DEMAND_RUNS)
         look_for_work(runs);
     else if (runs->dispatch.mode == HL_DEMAND_HINTS)
+        consider_waking(runs);
+}
+
+/* ---- while the app sleeps ---- */
+
+static bool has_others(const struct hl_runs *runs, uint64_t *up, uint64_t *waking)
+{
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(runs->service->store);
+    *up = hl_counter_get(&gauges->others_up);
+    *waking = hl_counter_get(&gauges->others_waking);
+    return *up + *waking > 0;
+}
+
+/* Where replicas share the store, those whose apps are up take it first, and those that accepted it wake theirs. */
+static void consider_waking(struct hl_runs *runs)
+{
+    if (!hl_store_is_shared(runs->service->store))
         hl_gate_knock(runs->gate.gate);
+    else if (!hl_timer_is_armed(&runs->dispatch.others))
+        hl_timer_arm(runs->wheel, &runs->dispatch.others, OTHERS_FIRST_MS);
+}
+
+void hl_demand_note_accepted(struct hl_runs *runs)
+{
+    uint64_t up, waking;
+    if (hl_gate_is_asleep(runs->gate.gate) && !has_others(runs, &up, &waking) && !runs->is_aside &&
+        !runs->is_draining)
+        hl_gate_knock(runs->gate.gate);
+}
+
+/* Apps that are up and leave a run waiting have no room for it. */
+static bool is_left_waiting(const struct hl_runs *runs)
+{
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(runs->service->store);
+    int64_t since_ms = (int64_t)hl_counter_get(&gauges->oldest_queued_ms);
+    return since_ms > 0 && hl_clock_wall_ms() - since_ms >= LEFT_WAITING_MS;
+}
+
+static void on_others(struct hl_timer *timer)
+{
+    struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.others);
+    uint64_t up, waking;
+    if (runs->dispatch.mode != HL_DEMAND_HINTS)
+        return;
+    bool is_ours = !has_others(runs, &up, &waking) || (up > 0 && is_left_waiting(runs));
+    if (is_ours && hl_store_ready_runs(runs->service->store) > 0)
+        hl_gate_knock(runs->gate.gate);
+    else
+        give_credit(runs, 0, true); /* the next hint */
 }
 
 void hl_demand_note_end(struct hl_runs *runs)
@@ -370,6 +424,7 @@ void hl_demand_start(struct hl_runs *runs)
 {
     uint32_t workers = runs->service->worker_count, total = runs->config->async_concurrency;
     runs->dispatch.max = total / workers + (runs->index < total % workers ? 1 : 0);
+    hl_timer_init(&runs->dispatch.others, on_others);
     hl_timer_init(&runs->dispatch.overdue, on_overdue);
     settle(runs);
 }
@@ -430,6 +485,7 @@ void hl_demand_take_back(struct hl_runs *runs, struct hl_credit *credit)
 void hl_demand_stop(struct hl_runs *runs)
 {
     runs->dispatch.is_withdrawing = true;
+    hl_timer_fini(runs->wheel, &runs->dispatch.others);
     hl_timer_fini(runs->wheel, &runs->dispatch.overdue);
     withdraw(runs);
 }

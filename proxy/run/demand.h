@@ -23,6 +23,8 @@ void hl_demand_start(struct hl_runs *runs);
 void hl_demand_on_gate(struct hl_runs *runs);
 /* The store has runs: HL_STORE_WORK. */
 void hl_demand_look(struct hl_runs *runs);
+/* A run was accepted here. */
+void hl_demand_note_accepted(struct hl_runs *runs);
 /* There may be memory: tells the store what it could not be told. */
 void hl_demand_pay(struct hl_runs *runs);
 /* A run that was claimed has ended, and its slot is to be given back: after this, so that queued runs are

@@ -36,9 +36,11 @@ struct hl_dispatch {
     uint32_t owed;             /* of `credit`, what the store could not be told */
     bool owes_credit, owes_withdrawal;
     enum hl_demand_mode mode;
-    bool holds_slots;        /* credit has slots of the app, as runs then have */
-    bool has_more_doomed;    /* the last claim was one */
-    uint32_t withdrawals;    /* not answered yet */
+    bool holds_slots;     /* credit has slots of the app, as runs then have */
+    bool has_more_doomed; /* the last claim was one */
+    uint32_t withdrawals; /* not answered yet */
+    struct hl_timer
+        others; /* the first worker's, while the app sleeps: are those of other replicas up? */
     struct hl_timer overdue; /* the first worker's, while the app takes no calls; as is */
     struct hl_wait_clock clock;
     struct hl_seen_time oldest, taken;  /* the oldest queued run; a call that an app took */

@@ -8,6 +8,8 @@
 struct hl_shared_keys;
 
 struct hl_store_vt {
+    void (*hear_app)(
+        struct hl_store *store); /* hl_store_note_app; NULL: nobody is told. Any thread */
     enum hl_err (*post)(struct hl_store *store, struct hl_store_msg *m); /* hl_store_post */
     bool (*is_destination_full)(const struct hl_store *store, struct hl_str webhook_url);
     /* Kept streams that have ended are in the way of those that go on; NULL: it looks by itself. */
@@ -26,7 +28,8 @@ struct hl_store {
     bool keeps_keys;
     bool is_shared;                           /* hl_store_is_shared */
     const struct hl_shared_keys *shared_keys; /* NULL: nobody shares any */
-    atomic_bool takes_calls;                  /* hl_store_note_app */
+    _Atomic int presence;                     /* hl_store_note_app: enum hl_app_presence */
+    atomic_bool sleeps;                       /* likewise */
     _Atomic int64_t live_streams;             /* hl_store_note_stream */
     struct hl_quotas *_Atomic quotas;         /* hl_store_heed_quotas; NULL: none */
     struct hl_lender *lender;                 /* hl_store_get_lender */

@@ -34,7 +34,9 @@ struct hl_store_gauges {
      * is new; never where the store is not shared */
     struct hl_counter is_uncounted, is_unmeasured, is_untrimmed;
     /* of a store that is shared; else 0 */
-    struct hl_counter replicas;     /* alive */
+    struct hl_counter replicas; /* alive */
+    struct hl_counter others_up,
+        others_waking; /* replicas whose apps take calls, or are about to after a sleep */
     struct hl_counter app_taken_ms; /* wall time at which an app of theirs took calls; 0: never */
     struct hl_counter dead_tickets, dead_delivery_tickets;
     struct hl_counter oldest_xmin_ms; /* the age of others' oldest snapshot or transaction */

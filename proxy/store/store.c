@@ -100,9 +100,12 @@ const char *hl_store_data_dir(const struct hl_store *store)
     return store->data_dir;
 }
 
-void hl_store_note_app(struct hl_store *store, bool takes_calls)
+void hl_store_note_app(struct hl_store *store, enum hl_app_presence presence, bool is_asleep)
 {
-    atomic_store(&store->takes_calls, takes_calls);
+    atomic_store(&store->presence, (int)presence);
+    atomic_store(&store->sleeps, is_asleep);
+    if (store->vt->hear_app)
+        store->vt->hear_app(store);
 }
 
 void hl_store_note_stream(struct hl_store *store, int64_t bytes)

@@ -91,8 +91,13 @@ uint64_t hl_store_ready_runs(const struct hl_store *store);
 
 /* The absolute data directory, or NULL in memory: bodies are INLINE then, whatever their size. */
 const char *hl_store_data_dir(const struct hl_store *store);
-/* Whether the app of this process takes calls, for the gauge app_taken_ms of all replicas. Any thread. */
-void hl_store_note_app(struct hl_store *store, bool takes_calls);
+/* What the app of this process is like, for the gauges app_taken_ms and others_… of all replicas. Any thread. */
+enum hl_app_presence {
+    HL_APP_AWAY,   /* it takes no calls, or sleeps */
+    HL_APP_UP,     /* it takes calls */
+    HL_APP_WAKING, /* it slept, and is about to take calls */
+};
+void hl_store_note_app(struct hl_store *store, enum hl_app_presence presence, bool is_asleep);
 /* Those that go on have so many more bytes; and how many they have. Any thread. */
 void hl_store_note_stream(struct hl_store *store, int64_t bytes);
 uint64_t hl_store_live_streams(const struct hl_store *store);

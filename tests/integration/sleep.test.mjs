@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from './lib/case.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { connect, request } from './lib/raw.mjs';
+import { fleet } from './lib/replicas.mjs';
 import { control, rest } from './lib/rest.mjs';
 import { startServer } from './lib/server.mjs';
 import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
@@ -354,4 +355,48 @@ test('with both times the app sleeps first, and is stopped later', async (t) => 
     assert.equal((await call()).status, 200);
     assert.equal(await starts(sidecar, 'wake'), 1);
     assert.equal(seen().filter((line) => /wake_up/.test(line)).length, 0);
+});
+
+// ---- replicas ----
+
+/** Two replicas whose apps sleep when they may; `hold`: the app that its calls wait in until it opens. */
+async function pair(t, env) {
+    const held = gate();
+    const woken = { one: 0, two: 0 };
+    const group = await fleet(t, {
+        app: async (x, name) => {
+            await x.body();
+            if (x.path === '/wake_up') woken[name]++;
+            if (x.get('x-held')) await Promise.race([held.promise, x.gone]);
+            await x.json({ by: name });
+        },
+    });
+    const [one, two] = [await group.add('one', { env: { HOOKLINE_APP_CONCURRENCY: '1', ...env } }), await group.add('two', { env: CALLS })];
+    return { one, two, woken, held };
+}
+
+const by = async (replica, id) => {
+    await ended(replica.sidecar, id);
+    return (await control(replica.sidecar)('GET', `/v2/runs/${id}/result`)).json().by;
+};
+
+test('a queued run wakes no replica’s app while another one that is up has room, and does when it has none', async (t) => {
+    const { one, two, woken, held } = await pair(t, {});
+    await asleep(two.sidecar);
+    await until('it is known who is up', async () => (await two.call(RUN, ASYNC)).status === 202);
+    for (let i = 0; i < 3; i++) assert.equal(await by(two, (await two.call(RUN, ASYNC)).id), 'one');
+    assert.equal(woken.two, 0);
+    const full = one.call(RUN, { headers: { 'X-Held': 'yes' } });
+    await until('it has no room', async () => (await one.sidecar.metric('hookline_app_slots_in_use')) === 1);
+    assert.equal(await by(two, (await one.call(RUN, ASYNC)).id), 'two');
+    assert.equal(woken.two, 1);
+    held.open();
+    await full;
+});
+
+test('where all replicas’ apps sleep a queued run wakes that of who accepted it', async (t) => {
+    const { one, two, woken } = await pair(t, CALLS);
+    for (const replica of [one, two]) await asleep(replica.sidecar);
+    assert.equal(await by(two, (await two.call(RUN, ASYNC)).id), 'two');
+    assert.deepEqual(woken, { one: 0, two: 1 });
 });

@@ -12,6 +12,7 @@
 #include "store/postgres/row.h"
 
 #define COUNT_MS   5000
+#define ASLEEP_MS  1000 /* in place of COUNT_MS, while the app sleeps: its waking goes by that */
 #define MEASURE_MS 15000
 #define TRIM_MS    30000
 
@@ -40,6 +41,8 @@ static void on_count(struct hl_pg_store *s, const PGresult *result)
         hl_pg_expire_note(s, (uint64_t)start_ms);
     hl_counter_set(&s->gauges.waiting_runs, (uint64_t)hl_pg_int(&row));
     hl_pg_full_total(s, hl_counter_get(&s->gauges.pending_deliveries) + (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.others_up, (uint64_t)hl_pg_int(&row));
+    hl_counter_set(&s->gauges.others_waking, (uint64_t)hl_pg_int(&row));
 }
 
 /* --- others' snapshots ----------------------------------------------------------------------- */
@@ -134,13 +137,22 @@ void hl_pg_gauging_forget(struct hl_pg_store *s)
 
 /* --- turns ---------------------------------------------------------------------------------- */
 
-static bool ask(struct hl_pg_store *s, enum hl_pg_sql query,
-    void (*on_end)(struct hl_pg_store *s, const PGresult *result))
+static bool count(struct hl_pg_store *s)
 {
-    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_end);
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_count);
     if (!e)
         return false;
-    hl_pg_transaction_add(e, query);
+    hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
+    hl_pg_transaction_add(e, HL_PG_DO_COUNT);
+    return hl_pg_transaction_send(e);
+}
+
+static bool measure(struct hl_pg_store *s)
+{
+    struct hl_pg_transaction *e = hl_pg_transaction_begin(s, on_measure);
+    if (!e)
+        return false;
+    hl_pg_transaction_add(e, HL_PG_DO_MEASURE);
     return hl_pg_transaction_send(e);
 }
 
@@ -158,10 +170,12 @@ void hl_pg_gauging_turn(struct hl_pg_store *s, uint64_t now_ms)
     struct hl_pg_gauging *v = &s->gauging;
     if (!hl_pg_is_joined(s))
         return;
-    if (take_time(&v->count, now_ms, COUNT_MS))
-        v->count.is_under_way = ask(s, HL_PG_DO_COUNT, on_count);
+    if (atomic_load(&s->base.sleeps) && v->count.due_ms > now_ms + ASLEEP_MS)
+        v->count.due_ms = now_ms + ASLEEP_MS; /* it has just fallen asleep */
+    if (take_time(&v->count, now_ms, atomic_load(&s->base.sleeps) ? ASLEEP_MS : COUNT_MS))
+        v->count.is_under_way = count(s);
     if (take_time(&v->measure, now_ms, MEASURE_MS))
-        v->measure.is_under_way = ask(s, HL_PG_DO_MEASURE, on_measure);
+        v->measure.is_under_way = measure(s);
     if (take_time(&v->trim, now_ms, TRIM_MS))
         v->trim.is_under_way = trim(s);
 }

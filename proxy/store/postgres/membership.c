@@ -367,7 +367,8 @@ static void beat(struct hl_pg_store *s)
         return;
     hl_pg_add_id(&s->params, HL_PG_P_ME, &s->member.id);
     hl_pg_add_int(&s->params, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
-    hl_pg_add_int(&s->params, HL_PG_P_TAKES_CALLS, atomic_load(&s->base.takes_calls));
+    s->member.said_presence = atomic_load(&s->base.presence);
+    hl_pg_add_int(&s->params, HL_PG_P_TAKES_CALLS, s->member.said_presence);
     hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
     hl_pg_transaction_add(e, HL_PG_DO_NODE_BEAT);
     s->member.beat_sent_ms = hl_clock_mono_ms();
@@ -452,6 +453,8 @@ static void be_among_others(struct hl_pg_store *s, uint64_t now_ms)
 {
     struct hl_pg_member *m = &s->member;
     give_strays_back(s);
+    if (atomic_load(&s->base.presence) != m->said_presence && !m->beat.is_under_way)
+        m->beat.due_ms = 0; /* others wake theirs, or do not, for what they hear of it */
     if (now_ms >= hl_pg_repeat_due_ms(&m->beat)) {
         m->beat.due_ms = now_ms + s->settings.ttl_ms / 12;
         beat(s);

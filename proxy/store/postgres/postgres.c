@@ -357,8 +357,16 @@ static bool is_destination_full(const struct hl_store *store, struct hl_str webh
     return hl_pg_is_destination_full((const struct hl_pg_store *)store, webhook_url);
 }
 
-static const struct hl_store_vt vt = {
-    .post = post, .is_destination_full = is_destination_full, .close = close_store};
+/* The turn that follows beats. */
+static void hear_app(struct hl_store *store)
+{
+    uv_async_send(&store_of(store)->mail.async);
+}
+
+static const struct hl_store_vt vt = {.hear_app = hear_app,
+    .post = post,
+    .is_destination_full = is_destination_full,
+    .close = close_store};
 
 static void init(struct hl_pg_store *s)
 {

@@ -33,10 +33,11 @@ VALUES (:me::uuid, :name::text, :version::text, :address::text, :key_check::byte
 ON CONFLICT (node_id) DO UPDATE SET session = excluded.session;
 
 -- name: NODE_BEAT
--- :takes_calls 1: my app takes calls. No row: this replica is dead. Whether it is this session that may claim, whether
+-- :takes_calls 1: my app takes calls, its app_at is its beat_at; 2: it slept and is about to, it is 1 ms less. No row: this replica is dead. Whether it is this session that may claim, whether
 -- any claim is this replica's, of a run and of a delivery, and whether NODE_BURY has anything to do.
 UPDATE :schema.node n SET beat_at = now(), expires_at = now() + :ttl_ms::bigint * interval '1 ms',
-    app_at = CASE :takes_calls::bigint WHEN 1 THEN now() ELSE n.app_at END
+    app_at = CASE :takes_calls::bigint
+        WHEN 1 THEN now() WHEN 2 THEN now() - interval '1 ms' ELSE n.app_at END
 FROM :schema.node o
 WHERE n.node_id = :me::uuid AND o.node_id = n.node_id AND NOT n.is_dead
 RETURNING {now_ms}, o.expires_at < now(), {database}, {ms(o.beat_at)}, {ms(n.beat_at)},

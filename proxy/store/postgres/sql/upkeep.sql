@@ -37,7 +37,7 @@ SELECT count(*) FROM over;
 -- gauges --------------------------------------------------------------------------------------------------------------
 
 -- name: COUNT
--- Of all replicas.
+-- Of all replicas; the last two of the others, by what NODE_BEAT says of their apps.
 SELECT (SELECT count(*) FROM :schema.ticket WHERE node_id IS NULL AND class < {HL_PG_CLASS_LATER}),
     (SELECT (extract(epoch FROM min(due_at)) * 1000)::bigint FROM :schema.ticket
         WHERE node_id IS NULL AND class < {HL_PG_CLASS_LATER}),
@@ -47,7 +47,12 @@ SELECT (SELECT count(*) FROM :schema.ticket WHERE node_id IS NULL AND class < {H
     (SELECT (extract(epoch FROM max(coalesce(app_at, beat_at))) * 1000)::bigint FROM :schema.node WHERE NOT is_dead),
     {start_ms()},
     (SELECT count(*) FROM :schema.ticket WHERE node_id IS NULL AND class >= {HL_PG_CLASS_LATER}),
-    (SELECT count(*) FROM :schema.ticket WHERE lane IS NOT NULL);
+    (SELECT count(*) FROM :schema.ticket WHERE lane IS NOT NULL),
+    (SELECT count(*) FROM :schema.node
+        WHERE NOT is_dead AND expires_at > now() AND node_id <> :me::uuid AND app_at = beat_at),
+    (SELECT count(*) FROM :schema.node
+        WHERE NOT is_dead AND expires_at > now() AND node_id <> :me::uuid
+            AND app_at = beat_at - interval '1 ms');
 
 -- name: DESTINATION_COUNT
 -- Destinations with :min deliveries or more, counted from acceptance. What a replica of an older hookline has accepted
