@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "api/figures.h"
+#include "app/sleep.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "config/config.h"
@@ -223,6 +224,18 @@ static void write_samples(struct text *t, const struct hl_history *history, uint
     WRITE(t, "]}}\n");
 }
 
+/* Of an app that is awake there is nothing to say. */
+static void write_sleep(struct text *t, const struct hl_figures *figures)
+{
+    int64_t since_ms = 0;
+    enum hl_sleep_look look = hl_sleep_look(figures->sleep, &since_ms);
+    char since[HL_CLOCK_TEXT];
+    if (look == HL_SLEEP_LOOK_AWAKE)
+        return;
+    hl_clock_format(since_ms, since);
+    WRITE(t, "\"app_state\":\"%s\",\"app_since\":\"%s\",", hl_sleep_look_text(look), since);
+}
+
 static void write_state(
     struct text *t, const struct hl_api_view *view, const struct hl_figures *figures)
 {
@@ -238,6 +251,7 @@ static void write_state(
     for (size_t i = 0; i < n; i++)
         WRITE(t, "%s\"%s\"", i > 0 ? "," : "", problems[i]);
     WRITE(t, "],\"store\":\"%s\",", hl_store_words[view->config->store]);
+    write_sleep(t, figures);
     if (view->config->project_id.n > 0)
         WRITE(t, "\"project_id\":\"%s\",", view->config->project_id.p);
 }

@@ -12,6 +12,7 @@
 #include "api/rest_call.h"
 #include "api/rest_param.h"
 #include "api/rest_record.h"
+#include "app/sleep.h"
 #include "auth/json_load.h"
 #include "auth/principal.h"
 #include "body/journal.h"
@@ -360,6 +361,23 @@ static json_t *with_place(json_t *run, uint64_t place)
     return NULL;
 }
 
+/* Why a queued run waits, where this process's app sleeps. NULL: out of memory. */
+static json_t *with_app_state(const struct hl_rest_call *call, bool is_queued, json_t *run)
+{
+    const struct hl_service *service = hl_rest_get_parts(call)->service;
+    int64_t since_ms = 0;
+    enum hl_sleep_look look =
+        service && is_queued ? hl_sleep_look(service->sleep, &since_ms) : HL_SLEEP_LOOK_AWAKE;
+    bool sleeps = look != HL_SLEEP_LOOK_AWAKE;
+    json_t *state = sleeps ? json_string(hl_sleep_look_text(look)) : json_null();
+    json_t *since = sleeps ? hl_json_time(since_ms) : json_null();
+    if (run && json_object_set_new(run, "app_state", state) == 0 &&
+        json_object_set_new(run, "app_since", since) == 0)
+        return run;
+    json_decref(run);
+    return NULL;
+}
+
 static void show_stored(struct hl_rest_call *call)
 {
     const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
@@ -372,7 +390,8 @@ static void show_stored(struct hl_rest_call *call)
     json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
     if (hl_rest_is_his(call, &g->run))
         run = hl_rest_add_request_fields(run, &g->request);
-    hl_rest_end_json(call, 200, with_place(with_progress(call, g, run), g->place));
+    run = with_place(with_progress(call, g, run), g->place);
+    hl_rest_end_json(call, 200, with_app_state(call, g->run.state == HL_RUN_QUEUED, run));
 }
 
 /* The worker that knows the run; NULL: none does. */
@@ -398,7 +417,8 @@ static void show_recent(struct hl_rest_call *call)
     json_t *run = deliveries ? recent_json(call, recent, deliveries) : NULL;
     if (hl_rest_is_his_recent(call, recent))
         run = hl_rest_add_request_fields(run, &(struct hl_kept_request){.is_there = false});
-    hl_rest_end_json(call, 200, with_place(with_progress(call, NULL, run), 0));
+    run = with_place(with_progress(call, NULL, run), 0);
+    hl_rest_end_json(call, 200, with_app_state(call, false, run));
 }
 
 /* ---- cancelling ---- */

@@ -73,6 +73,14 @@ static enum hl_sleep_look look_of(enum hl_sleep_state state)
     }
 }
 
+const char *hl_sleep_look_text(enum hl_sleep_look look)
+{
+    static const char *const texts[] = {[HL_SLEEP_LOOK_GOING] = "falling_asleep",
+        [HL_SLEEP_LOOK_ASLEEP] = "asleep",
+        [HL_SLEEP_LOOK_WAKING] = "waking"};
+    return texts[look];
+}
+
 enum hl_sleep_look hl_sleep_look(const struct hl_sleep_gauges *gauges, int64_t *since_ms)
 {
     if (!gauges)

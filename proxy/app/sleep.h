@@ -122,6 +122,8 @@ enum hl_sleep_look {
     HL_SLEEP_LOOK_WAKING,
 };
 
+/* NULL: it is awake, and no more is to be said. */
+const char *hl_sleep_look_text(enum hl_sleep_look look);
 /* `*since_ms`: wall time; NULL: nobody asks. NULL-safe. */
 enum hl_sleep_look hl_sleep_look(const struct hl_sleep_gauges *gauges, int64_t *since_ms);
 

@@ -78,6 +78,19 @@ static void say_state(const struct hl_cli *cli, const json_t *run)
     fputc('\n', cli->out);
 }
 
+/* Why it waits, where the app sleeps. */
+static void say_app_state(const struct hl_cli *cli, const json_t *run)
+{
+    const char *state = text_of(run, "app_state");
+    if (!*state)
+        return;
+    fprintf(cli->out, LABEL, "the app is");
+    hl_cli_print(cli->out, strcmp(state, "falling_asleep") == 0 ? "falling asleep" : state);
+    fputs(" since ", cli->out);
+    hl_cli_print(cli->out, text_of(run, "app_since"));
+    fputc('\n', cli->out);
+}
+
 static void say_call(const struct hl_cli *cli, const json_t *run)
 {
     fprintf(cli->out, LABEL, "call");
@@ -194,6 +207,7 @@ static void tell(const struct hl_cli *cli, const json_t *run)
     hl_cli_report_line(cli, "started", run, "started_at");
     hl_cli_report_line(cli, "finished", run, "finished_at");
     hl_cli_report_line(cli, "in the queue", run, "queue_position");
+    say_app_state(cli, run);
     hl_cli_report_line(cli, "waited, ms", run, "queued_ms");
     say_ran(cli, run);
     say_answer(cli, run);

@@ -8,7 +8,7 @@ import { connect, request } from './lib/raw.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { control, rest } from './lib/rest.mjs';
 import { startServer } from './lib/server.mjs';
-import { freePort, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
+import { freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, assertProblem, caller } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
@@ -101,9 +101,9 @@ test('twenty that come at once wake it once, and all are answered', async (t) =>
 test('who comes while the app is being stopped waits for the end of that, and wakes the next one', async (t) => {
     const { sidecar, call, seen } = await sleeper(t, { env: { TEST_GOES_MS: '300' } });
     await until('it is being stopped', () => seen().includes('SIGTERM'));
-    const run = await call(RUN, ASYNC);
+    const accepted = await call(RUN, ASYNC);
     assert.equal((await call()).status, 200);
-    assert.equal((await ended(sidecar, run.id)).state, 'success');
+    assert.equal((await ended(sidecar, accepted.id)).state, 'success');
     assert.equal(await starts(sidecar, 'wake'), 1);
     assertNoneLost(sidecar);
 });
@@ -147,6 +147,7 @@ test('a caller waits for an app that slept for longer than HOOKLINE_CONNECT_TIME
     await sidecar.logged((l) => /^the app was started/.test(l.msg) && count(sidecar, /^the app is woken/) > 0);
     const ready = await sidecar.admin('/readyz');
     assert.deepEqual([ready.status, ready.text], [200, 'ready: the app is being woken\n']);
+    assert.equal((await control(sidecar)('GET', '/v2/now')).json().app_state, 'waking');
     for (const { status } of await Promise.all([first, call()])) assert.equal(status, 200);
 });
 
@@ -214,10 +215,18 @@ test('while it drains by call a queued run does not wake the app, a call does', 
     const { id } = await call(RUN, ASYNC);
     await sleep(200);
     assert.equal(count(sidecar, /^the app is woken/), 0);
+    const record = (await control(sidecar)('GET', `/v2/runs/${id}`)).json();
+    assert.deepEqual([record.state, record.app_state], ['queued', 'asleep']);
+    assert.ok(Date.parse(record.app_since) <= Date.now());
+    const shown = await run(['runs', 'show', id], { HOOKLINE_DATA_DIR: sidecar.dataDir });
+    assert.match(shown.stdout, new RegExp(`^the app is +asleep since ${record.app_since}$`, 'm'));
+    const now = (await control(sidecar)('GET', '/v2/now')).json();
+    assert.deepEqual([now.ready, now.app_state, now.app_since], [false, 'asleep', record.app_since]);
     assert.equal((await call()).status, 200);
     assert.equal((await control(sidecar)('GET', `/v2/runs/${id}`)).json().state, 'queued');
     await ask('DELETE', '/drain');
-    assert.equal((await ended(sidecar, id)).state, 'success');
+    const { state, app_state: app } = await ended(sidecar, id);
+    assert.deepEqual([state, app], ['success', null]);
 });
 
 test('HOOKLINE_IDLE_EXIT ends hookline while its app sleeps', async (t) => {

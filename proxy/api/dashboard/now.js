@@ -6,6 +6,7 @@ import { fill, h, icon, renew } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
 import { showOverview, warningsOf } from './overview.js';
 import { showStale } from './stale.js';
+import { SLEEP } from './state.js';
 
 const EVERY = 2000;
 const KEPT = 360; /* samples: an hour */
@@ -227,6 +228,7 @@ function showState(element, now, samples, overview) {
                   lines.map((line) => h('li', {}, line)),
               )
             : null,
+        now.app_state ? h('p', {}, `${SLEEP[now.app_state]} since `, time(now.app_since), '.') : null,
         h(
             'p.sub',
             {},

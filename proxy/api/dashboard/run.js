@@ -4,7 +4,7 @@ import { now } from './clock.js';
 import { announce, ask, badge, button, copy, fill, h, note, refill, renew } from './dom.js';
 import { bytes, duration, plural, tail, time, visible } from './format.js';
 import { lastRuns } from './place.js';
-import { REASONS, deliveryBadge, isOpen, modeChip, ranFor } from './state.js';
+import { REASONS, SLEEP, deliveryBadge, isOpen, modeChip, ranFor } from './state.js';
 import { drawTimeline, lanesOf } from './timeline.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { eventPanel } from './events.js';
@@ -211,7 +211,7 @@ function listFacts(run, wasQueued) {
     const isInterrupted = run.reason === 'interrupted' && run.started_at;
     const facts = [
         fact('Call', h('code', {}, `${run.method} ${visible(run.path)}`)),
-        fact('App', run.app_name),
+        fact('App', run.app_name, run.app_state ? h('span.sub', {}, `${SLEEP[run.app_state]} since `, time(run.app_since)) : null),
         run.rerun_of && fact('Again the run', h('a', { href: `#/runs/${run.rerun_of}` }, visible(run.rerun_of))),
         fact('Accepted', time(run.created_at, { style: 'full' })),
         wasQueued && fact('Place in the queue', run.queue_position ?? 'none'),

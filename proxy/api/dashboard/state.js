@@ -15,6 +15,13 @@ export const REASONS = {
     response_not_kept: 'the app answered, but the store did not accept the answer',
 };
 
+/** What an app that is not awake does. */
+export const SLEEP = {
+    falling_asleep: 'The app is falling asleep',
+    asleep: 'The app sleeps',
+    waking: 'The app is being woken',
+};
+
 export function isOpen(run) {
     const pending = Array.isArray(run.deliveries)
         ? run.deliveries.some((delivery) => delivery.state === 'pending')
