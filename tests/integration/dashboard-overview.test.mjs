@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { assertAccessible, assertFits, control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
+import { rest } from './lib/rest.mjs';
 import { stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
@@ -195,4 +196,18 @@ test('a failed look says so, and the figures come back', async (t) => {
     await page.unroute(/\/overview\?/);
     await page.clock.fastForward(20_000);
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
+});
+
+test('an app that sleeps is said to, on the overview and by the runs that wait for it', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_IDLE_SLEEP: '50ms', HOOKLINE_APP_SLEEP_CALL: 'POST /sleep', HOOKLINE_APP_WAKE_CALL: 'POST /wake' },
+    });
+    await until('it sleeps', async () => (await sidecar.metric('hookline_app_asleep')) === 1);
+    const page = await openDashboard(t, sidecar, { hash: '#/now' });
+    await page.getByRole('region', { name: 'Readiness' }).getByText(/^The app sleeps since /).waitFor();
+    await page.getByText('Ready: calls are accepted').waitFor();
+    assert.equal((await rest(sidecar, { admin: true })('POST', '/drain')).status, 200); // a queued run wakes nobody
+    const { id } = await call('/v4/p/a/run', { query: { async: 'true' }, headers: { authorization: `Bearer ${await makeToken(sidecar)}` } });
+    await goTo(page, `#/runs/${id}`);
+    await page.getByText(/^The app sleeps since /).waitFor();
 });
