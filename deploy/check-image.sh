@@ -26,7 +26,9 @@ main() {
     done
     work=$(mktemp -d "${TMPDIR:-/tmp}/hookline-image-XXXXXX")
     trap clean_up EXIT
-    make_base
+    base=${BASE:-$work/base.tar}
+    step "A Debian base system"
+    deploy/debian.sh "$base" || fail "there is none"
     local line
     while IFS= read -r line <&3; do
         step "$line"
@@ -46,20 +48,6 @@ step() {
 fail() {
     printf 'check-image: %s\n' "$1" >&2
     exit 1
-}
-
-# A Debian base system as a tar file, from the mirror that this machine's apt uses.
-make_base() {
-    base=${BASE:-$work/base.tar}
-    [ ! -f "$base" ] || return 0
-    local mirror
-    # shellcheck disable=SC2016 # apt expands it
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
-    step "debootstrap bookworm"
-    debootstrap --variant=minbase --include=ca-certificates bookworm "$work/base" "$mirror" >"$work/log" 2>&1 ||
-        { tail -n 5 "$work/log" >&2; fail "debootstrap failed"; }
-    tar -C "$work/base" -cf "$base" .
-    rm -rf "$work/base"
 }
 
 # The file's instructions, one a line: comments dropped, continued lines joined, blanks squeezed.

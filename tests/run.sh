@@ -7,9 +7,10 @@
 #   tests/run.sh quick                    unit tests, and each mode of the program once: before a commit
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
 #   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path
+#   tests/run.sh packages                 the bundle in root file systems of other systems: needs root
 #   tests/run.sh --help
 #
-# Variables: JOBS (tests/schedule.mjs); HOOKLINE_TEST_ALL_NODES=1 (integration tests of clients and servers once more on
+# Variables: JOBS (tests/schedule.mjs); BASE (deploy/debian.sh); HOOKLINE_TEST_ALL_NODES=1 (integration tests of clients and servers once more on
 # this machine's own Node, if that is another one: before a release); HOOKLINE_TEST_…, see tests/integration/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -33,9 +34,9 @@ main() {
     [ $# -eq 0 ] || shift
     case $part in
     -h | --help) usage; exit 0 ;;
-    all | quick) [ $# -eq 0 ] || refuse "\"tests/run.sh ${part/all/}\" takes nothing after it, and got \"$*\"" ;;
+    all | quick | packages) [ $# -eq 0 ] || refuse "\"tests/run.sh ${part/all/}\" takes nothing after it, and got \"$*\"" ;;
     unit | integration) ;;
-    *) refuse "\"$part\" is none of: quick, unit, integration" ;;
+    *) refuse "\"$part\" is none of: quick, unit, integration, packages" ;;
     esac
     choose "$part" "$@"
     trap finish EXIT
@@ -45,7 +46,7 @@ main() {
     refuse_leftovers
     choose_scratch
     begin_preparations
-    step "Build" build_all
+    if [ "$part" = packages ]; then step "Bundle" build_bundle; else step "Build" build_all; fi
     step "Preparations" end_preparations
     stage_tests tests/debian-node.sh
     [ "$part" != all ] || [ -z "${HOOKLINE_TEST_ALL_NODES-}" ] || again_on_own_node
@@ -86,6 +87,10 @@ choose() {
             [ ${#found[@]} -gt 0 ] || refuse "no file of tests/integration has \"$word\" in its name"
             files+=("${found[@]}")
         done
+        ;;
+    packages)
+        files=(tests/packages/*.test.mjs)
+        packages+=(python3-setuptools python3-wheel musl-tools busybox-static debootstrap)
         ;;
     esac
 }
@@ -174,6 +179,19 @@ build_all() {
         -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_EXE_LINKER_FLAGS="$linker" >/dev/null || return 1
     [ ${#files[@]} -gt 0 ] || [ ${#programs[@]} -eq 0 ] || mapfile -t targets < <(targets_of "${programs[@]}")
     ninja -C "$build" "${targets[@]}"
+}
+
+# A release, as it is handed out, and a Debian system to try it in.
+build_bundle() {
+    local launcher=''
+    ! command -v ccache >/dev/null || launcher=ccache
+    mkdir -p "$build"
+    export BASE=${BASE-$PWD/$build/debian.tar}
+    deploy/debian.sh "$BASE" &&
+        cmake -S . -B build-release -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF -DCMAKE_C_COMPILER_LAUNCHER="$launcher" >/dev/null &&
+        ninja -C build-release bundle || return 1
+    HOOKLINE_BUNDLE=$(ls "$PWD"/build-release/hookline-*.tar.gz)
+    export HOOKLINE_BUNDLE
 }
 
 targets_of() {
