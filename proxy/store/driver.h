@@ -27,7 +27,6 @@ struct hl_claimed;
 struct hl_config;
 struct hl_finish;
 struct hl_id;
-struct hl_keep_settings;
 struct hl_leased;
 struct hl_limit_account;
 struct hl_redeliver;
@@ -93,8 +92,9 @@ struct hl_driver_vt {
     enum hl_err (*limit_account)(struct hl_driver *d, struct hl_limit_account *l);
     enum hl_err (*tally)(struct hl_driver *d, const struct hl_told_tally *t);
     enum hl_err (*touch_accounts)(struct hl_driver *d, const struct hl_touch_accounts *t);
-    /* STALE: what is kept is not what was there before. */
-    enum hl_err (*keep_settings)(struct hl_driver *d, const struct hl_keep_settings *k);
+    /* What is kept under a name. STALE: it is not `former` (empty: nothing) any more. */
+    enum hl_err (*keep_text)(
+        struct hl_driver *d, const char *name, struct hl_str former, struct hl_str value);
     /* Its row is written, or, if that is there, counts what it says. */
     enum hl_err (*audit)(struct hl_driver *d, const struct hl_audit *audit);
 

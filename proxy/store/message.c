@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "store/accept.h"
+#include "store/alert.h"
 #include "store/claim.h"
 #include "store/notice.h"
 #include "store/quota.h"
@@ -177,6 +178,22 @@ void hl_finish_free(struct hl_finish *f)
     hl_body_fini(&f->outcome.body);
     hl_buf_fini(&f->log);
     free(f);
+}
+
+void hl_get_alerts_fini(struct hl_get_alerts *g)
+{
+    hl_buf_fini(&g->value);
+}
+
+void hl_tell_alert_free(struct hl_tell_alert *t)
+{
+    if (!t)
+        return;
+    hl_buf_fini(&t->former);
+    hl_buf_fini(&t->value);
+    hl_accept_free(t->run);
+    hl_finish_free(t->end);
+    free(t);
 }
 
 void hl_attempt_outcome_fini(struct hl_attempt_outcome *o)

@@ -1,5 +1,5 @@
 /* op.h - what every message to and from the store begins with. The messages themselves: accept.h, claim.h,
- * lease.h, notice.h, question.h, account.h; how they travel: store.h. */
+ * lease.h, notice.h, question.h, account.h, alert.h; how they travel: store.h. */
 #ifndef HL_STORE_OP_H
 #define HL_STORE_OP_H
 
@@ -45,6 +45,8 @@ enum hl_store_op {
     HL_STORE_LIST_AUDIT,        /* struct hl_list_audit (audit.h) */
     HL_STORE_GET_SETTINGS,      /* struct hl_get_settings (audit.h) */
     HL_STORE_KEEP_SETTINGS,     /* struct hl_keep_settings (audit.h) */
+    HL_STORE_GET_ALERTS,        /* struct hl_get_alerts (alert.h) */
+    HL_STORE_TELL_ALERT,        /* struct hl_tell_alert (alert.h) */
     HL_STORE_BORROW, /* `ask` of a struct hl_quota, only where it is shared. No reply: a bell (lender.h) */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */

@@ -6,6 +6,7 @@
 
 #include "base/id_map.h"
 #include "store/accept.h"
+#include "store/alert.h"
 #include "store/account.h"
 #include "store/audit.h"
 #include "store/backlog.h"
@@ -235,7 +236,35 @@ static size_t weigh_settings(const struct hl_store_msg *m)
 
 static enum hl_err keep_settings(struct hl_batch *b, struct hl_batch_op *op)
 {
-    return b->driver->vt->keep_settings(b->driver, (struct hl_keep_settings *)op->m);
+    const struct hl_keep_settings *k = (const struct hl_keep_settings *)op->m;
+    return b->driver->vt->keep_text(
+        b->driver, "settings", hl_buf_str(&k->former), hl_buf_str(&k->value));
+}
+
+/* --- alerts --------------------------------------------------------------------------------- */
+
+static size_t weigh_alert(const struct hl_store_msg *m)
+{
+    const struct hl_tell_alert *t = (const struct hl_tell_alert *)m;
+    size_t weight = sizeof(*t) + t->former.n + t->value.n;
+    return t->run ? weight + hl_accept_weight(t->run) + hl_finish_weight(t->end) : weight;
+}
+
+/* All of it or nothing. */
+static enum hl_err tell_alert(struct hl_batch *b, struct hl_batch_op *op)
+{
+    const struct hl_tell_alert *t = (const struct hl_tell_alert *)op->m;
+    const struct hl_driver_vt *vt = b->driver->vt;
+    enum hl_err err =
+        vt->keep_text(b->driver, "alerts", hl_buf_str(&t->former), hl_buf_str(&t->value));
+    if (err || !t->run)
+        return err;
+    err = vt->record(b->driver, t->run);
+    if (!err)
+        err = vt->finish(b->driver, t->end);
+    if (err)
+        b->driver->is_broken = true;
+    return err && hl_driver_is_answer(err) ? HL_ERR_INVALID : err;
 }
 
 /* --- questions ------------------------------------------------------------------------------ */
@@ -283,6 +312,11 @@ static void clear_list_accounts(struct hl_store_msg *m)
 static void clear_get_settings(struct hl_store_msg *m)
 {
     hl_get_settings_fini((struct hl_get_settings *)m);
+}
+
+static void clear_get_alerts(struct hl_store_msg *m)
+{
+    hl_get_alerts_fini((struct hl_get_alerts *)m);
 }
 
 static void clear_list_audit(struct hl_store_msg *m)
@@ -358,6 +392,11 @@ static const struct hl_operation operations[] = {
         .may_be_refused = true,
         .weigh = weigh_settings,
         .apply = keep_settings},
+    [HL_STORE_GET_ALERTS] = {.is_question = true, .clear = clear_get_alerts},
+    [HL_STORE_TELL_ALERT] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_alert,
+        .apply = tell_alert},
     [HL_STORE_AUDIT] = {.gives_up = true, .apply = audit},
     [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},

@@ -5,6 +5,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "store/account.h"
+#include "store/alert.h"
 #include "store/audit.h"
 #include "store/postgres/meta.h"
 #include "store/postgres/param.h"
@@ -80,19 +81,38 @@ static enum hl_pg_sql bind_get_settings(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
     (void)s;
-    (void)p;
     (void)m;
-    return HL_PG_DO_ASK_SETTINGS;
+    hl_pg_add_str(p, HL_PG_P_NAME, HL_STR("settings"));
+    return HL_PG_DO_ASK_TEXT;
+}
+
+static enum hl_err read_text(struct hl_buf *value, const PGresult *result)
+{
+    struct hl_pg_row row = {.result = result};
+    return PQntuples(result) == 0 ? HL_ERR_NOT_FOUND : hl_buf_append_str(value, hl_pg_str(&row));
 }
 
 static enum hl_err read_get_settings(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
-    struct hl_pg_row row = {.result = result};
     (void)s;
-    if (PQntuples(result) == 0)
-        return HL_ERR_NOT_FOUND;
-    return hl_buf_append_str(&((struct hl_get_settings *)m)->value, hl_pg_str(&row));
+    return read_text(&((struct hl_get_settings *)m)->value, result);
+}
+
+static enum hl_pg_sql bind_get_alerts(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
+{
+    (void)s;
+    (void)m;
+    hl_pg_add_str(p, HL_PG_P_NAME, HL_STR("alerts"));
+    return HL_PG_DO_ASK_TEXT;
+}
+
+static enum hl_err read_get_alerts(
+    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+{
+    (void)s;
+    return read_text(&((struct hl_get_alerts *)m)->value, result);
 }
 
 static enum hl_pg_sql bind_list_apps(
@@ -148,5 +168,6 @@ static enum hl_err read_list_keys(
 const struct hl_pg_question hl_pg_list_accounts = {bind_list_accounts, read_list_accounts};
 const struct hl_pg_question hl_pg_list_audit = {bind_list_audit, read_list_audit};
 const struct hl_pg_question hl_pg_get_settings = {bind_get_settings, read_get_settings};
+const struct hl_pg_question hl_pg_get_alerts = {bind_get_alerts, read_get_alerts};
 const struct hl_pg_question hl_pg_list_apps = {bind_list_apps, read_list_apps};
 const struct hl_pg_question hl_pg_list_keys = {bind_list_keys, read_list_keys};

@@ -20,18 +20,17 @@ enum hl_err hl_audit_write(struct hl_driver *d, const struct hl_audit *audit)
     return hl_database_end(db, err);
 }
 
-/* ---- the settings of the start before ---- */
+/* ---- texts that are kept for the next start ---- */
 
-#define SETTINGS "settings"
-
-enum hl_err hl_settings_keep(struct hl_driver *d, const struct hl_keep_settings *k)
+enum hl_err hl_text_keep(
+    struct hl_driver *d, const char *name, struct hl_str former, struct hl_str value)
 {
     struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_META_GET);
-    hl_sql_bind_text(args, HL_SQL_P_NAME, HL_STR(SETTINGS));
+    hl_sql_bind_text(args, HL_SQL_P_NAME, hl_str_from(name));
     enum hl_err err = hl_database_row(db, HL_SQL_META_GET, &row);
-    bool is_former = err ? k->former.n == 0 : hl_str_eq(hl_sql_str(&row), hl_buf_str(&k->former));
+    bool is_former = err ? former.n == 0 : hl_str_eq(hl_sql_str(&row), former);
     if (!err)
         hl_database_done(db, HL_SQL_META_GET);
     else if (err != HL_ERR_NOT_FOUND)
@@ -39,21 +38,21 @@ enum hl_err hl_settings_keep(struct hl_driver *d, const struct hl_keep_settings 
     if (!is_former)
         return HL_ERR_STALE;
     args = hl_database_bind(db, HL_SQL_META_PUT);
-    hl_sql_bind_text(args, HL_SQL_P_NAME, HL_STR(SETTINGS));
-    hl_sql_bind_blob(args, HL_SQL_P_VALUE, hl_buf_str(&k->value));
+    hl_sql_bind_text(args, HL_SQL_P_NAME, hl_str_from(name));
+    hl_sql_bind_blob(args, HL_SQL_P_VALUE, value);
     err = hl_database_run(db, HL_SQL_META_PUT);
     return hl_database_end(db, err);
 }
 
-enum hl_err hl_sqlite_answer_get_settings(struct hl_reading *r, struct hl_get_settings *g)
+enum hl_err hl_sqlite_answer_text(struct hl_reading *r, const char *name, struct hl_buf *value)
 {
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_META);
-    hl_sql_bind_text(args, HL_ASK_P_NAME, HL_STR(SETTINGS));
+    hl_sql_bind_text(args, HL_ASK_P_NAME, hl_str_from(name));
     enum hl_err err = hl_reading_row(r, HL_ASK_META, &row);
     if (err)
         return err;
-    err = hl_buf_append_str(&g->value, hl_sql_str(&row));
+    err = hl_buf_append_str(value, hl_sql_str(&row));
     hl_reading_done(r, HL_ASK_META);
     return err;
 }

@@ -196,7 +196,6 @@ struct hl_account;
 struct hl_audit;
 struct hl_config;
 struct hl_finish;
-struct hl_keep_settings;
 struct hl_limit_account;
 struct hl_noted_time;
 struct hl_revoke_account;
@@ -285,7 +284,8 @@ enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts
 /* audit.c */
 
 enum hl_err hl_audit_write(struct hl_driver *d, const struct hl_audit *audit);
-enum hl_err hl_settings_keep(struct hl_driver *d, const struct hl_keep_settings *k);
+enum hl_err hl_text_keep(
+    struct hl_driver *d, const char *name, struct hl_str former, struct hl_str value);
 
 /* app.c */
 

@@ -8,6 +8,8 @@
 
 #include "loop/mailbox.h"
 #include "loop/thread.h"
+#include "store/alert.h"
+#include "store/audit.h"
 #include "store/op.h"
 #include "store/operation.h"
 #include "store/path.h"
@@ -49,7 +51,9 @@ enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m
     case HL_STORE_LIST_ACCOUNTS:
         return hl_sqlite_answer_list_accounts(r, (struct hl_list_accounts *)m);
     case HL_STORE_GET_SETTINGS:
-        return hl_sqlite_answer_get_settings(r, (struct hl_get_settings *)m);
+        return hl_sqlite_answer_text(r, "settings", &((struct hl_get_settings *)m)->value);
+    case HL_STORE_GET_ALERTS:
+        return hl_sqlite_answer_text(r, "alerts", &((struct hl_get_alerts *)m)->value);
     case HL_STORE_LIST_AUDIT:
         return hl_sqlite_answer_list_audit(r, (struct hl_list_audit *)m);
     default:

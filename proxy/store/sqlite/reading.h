@@ -17,7 +17,6 @@ struct hl_get_delivery;
 struct hl_get_run;
 struct hl_list_accounts;
 struct hl_list_apps;
-struct hl_get_settings;
 struct hl_list_audit;
 struct hl_list_deliveries;
 struct hl_list_destinations;
@@ -68,8 +67,9 @@ HL_MUST_CHECK enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_overview *o);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
     struct hl_reading *r, struct hl_list_accounts *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_settings(
-    struct hl_reading *r, struct hl_get_settings *g);
+/* What is kept under a name. */
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_text(
+    struct hl_reading *r, const char *name, struct hl_buf *value);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_audit(
     struct hl_reading *r, struct hl_list_audit *l);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);

@@ -443,5 +443,5 @@ SELECT * FROM (
     (SELECT audit_id, project, action, count, told FROM :schema.audit WHERE project = '' AND {audit_shown})) AS both_of_them
 ORDER BY audit_id DESC LIMIT :max::bigint;
 
--- name: ASK_SETTINGS
-SELECT v FROM :schema.meta WHERE k = 'settings';
+-- name: ASK_TEXT
+SELECT v FROM :schema.meta WHERE k = :name::text;
