@@ -148,6 +148,59 @@ Test(gate, knows_for_how_long_it_has_not_been_open)
     cr_assert_eq(hl_gate_closed_for(&gate), 0);
 }
 
+/* ---- while the app sleeps ---- */
+
+Test(gate, stays_shut_while_the_app_sleeps_whatever_is_found_out)
+{
+    start(OFF);
+    check(HL_CAUSE_NONE, true);
+    uint32_t before = hl_gate_begin_check(&gate);
+    hl_gate_put_to_sleep(&gate);
+    cr_assert(hl_gate_is_shut(&gate) && hl_gate_is_asleep(&gate) && hl_gate_has_slept(&gate));
+    hl_gate_end_check(&gate, before, (struct hl_cause){.kind = HL_CAUSE_NONE}, true);
+    check(HL_CAUSE_NONE, true);
+    check(HL_CAUSE_REFUSED, false);
+    hl_gate_close(&gate, "refused");
+    hl_gate_note_connected(&gate);
+    cr_assert(hl_gate_is_asleep(&gate));
+    cr_assert_eq(hl_gate_closed_for(&gate), 0, "nobody waits for an app that sleeps");
+    hl_gate_stay_open(&gate);
+    cr_assert(hl_gate_is_open(&gate));
+}
+
+Test(gate, is_opened_after_a_sleep_by_a_good_check_whatever_its_rule)
+{
+    for (enum hl_app_gate rule = START; rule <= OFF; rule++) {
+        start(rule);
+        check(HL_CAUSE_NONE, true);
+        hl_gate_put_to_sleep(&gate);
+        uint32_t before = hl_gate_begin_check(&gate);
+        hl_gate_wake(&gate);
+        hl_gate_end_check(&gate, before, (struct hl_cause){.kind = HL_CAUSE_NONE}, true);
+        cr_assert_eq(hl_gate_state(&gate), HL_GATE_WAKING, "that one was asked before");
+        check(HL_CAUSE_REFUSED, false);
+        check(HL_CAUSE_HEALTH_STATUS, false);
+        hl_gate_note_connected(&gate);
+        cr_assert(hl_gate_is_shut(&gate) && hl_gate_has_slept(&gate));
+        check(HL_CAUSE_NONE, true);
+        cr_assert(hl_gate_is_open(&gate), "rule %d", rule);
+    }
+}
+
+Test(gate, knows_when_all_have_seen_that_it_turned)
+{
+    start(START);
+    check(HL_CAUSE_NONE, true);
+    for (size_t i = 0; i < SEATS; i++)
+        take(i);
+    hl_gate_put_to_sleep(&gate);
+    for (size_t i = 0; i < SEATS; i++) {
+        cr_assert_not(hl_gate_is_told(&gate));
+        take(i);
+    }
+    cr_assert(hl_gate_is_told(&gate));
+}
+
 /* ---- who is told ---- */
 
 Test(gate, tells_each_seat_once_however_often_it_turns)

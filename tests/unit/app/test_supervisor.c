@@ -187,6 +187,60 @@ Test(supervisor, leaves_children_of_others_alone_at_the_end)
     kill(other, SIGKILL);
 }
 
+static unsigned rests;
+
+static void on_resting(struct hl_supervisor *s)
+{
+    (void)s;
+    rests++;
+}
+
+Test(supervisor, rests_when_nothing_of_a_retired_app_is_left_and_rises_without_a_pause)
+{
+    start("setsid sleep 1000 & exec sleep 1000");
+    supervisor.on_resting = on_resting;
+    pid_t pid = supervisor.child.pid;
+    hl_supervisor_retire(&supervisor);
+    UNTIL(rests == 1);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_RESTING);
+    cr_assert_neq(kill(-pid, 0), 0);
+    hl_supervisor_rise(&supervisor);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_RUNNING);
+    cr_assert_eq(supervisor.backoff.failures, 0);
+    cr_assert_eq(hl_counter_get(&supervisor.gauges.starts[HL_APP_START_WAKE]), 1);
+}
+
+Test(supervisor, retires_an_app_that_had_just_ended_and_kills_one_that_does_not)
+{
+    start("exit 1");
+    supervisor.on_resting = on_resting;
+    UNTIL(supervisor.state == HL_SUPERVISOR_BACKOFF);
+    hl_supervisor_retire(&supervisor);
+    UNTIL(rests == 1);
+    hl_command_fini(&supervisor.command);
+    cr_assert_eq(hl_command_parse(HL_STR("trap '' TERM; echo ready; while :; do sleep 0.01; done"),
+                     &supervisor.command),
+        HL_OK);
+    config.app_stop_timeout_ms = 50;
+    hl_supervisor_rise(&supervisor);
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    hl_supervisor_retire(&supervisor);
+    UNTIL(rests == 2);
+}
+
+Test(supervisor, stops_one_that_rests_and_one_that_is_retiring)
+{
+    start("trap '' TERM; echo ready; while :; do sleep 0.01; done");
+    supervisor.on_resting = on_resting;
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    hl_supervisor_retire(&supervisor);
+    hl_supervisor_stop(&supervisor, on_stopped);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_STOPPING);
+    hl_supervisor_kill(&supervisor);
+    UNTIL(is_stopped);
+    cr_assert_eq(rests, 0);
+}
+
 Test(supervisor, kills_an_app_that_is_not_ready_within_its_limit)
 {
     config.app_start_limit_ms = 50;
