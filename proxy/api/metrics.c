@@ -413,8 +413,12 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
     hl_exposition_number(t, "hookline_rate_lent_calls_total", "counter",
         "Calls of callers' rates that were lent to this replica.",
         hl_counter_get(&store->lent_calls));
+    hl_exposition_number(t, "hookline_permit_questions_total", "counter",
+        "Messages to the database about callers' calls at once (max_running).",
+        hl_counter_get(&store->permit_questions));
     hl_exposition_number(t, "hookline_rate_shares", "gauge",
-        "1: the database does not say what is left of callers' rates, and this replica spends its "
+        "1: the database does not say what is left of callers' limits, and this replica lets in "
+        "its "
         "share of them.",
         hl_counter_get(&store->spends_shares));
     if (!hl_counter_get(&store->is_unmeasured))

@@ -18,11 +18,12 @@ enum hl_allowance_verdict hl_allowance_take(
     struct hl_allowance *a, struct hl_quota *quota, const struct hl_plan *plan, enum hl_limit *hit)
 {
     *a = (struct hl_allowance){.quota = quota};
+    uint64_t now_ms = hl_clock_mono_ms();
     if (!plan->is_async && !take_place(a)) {
         *hit = HL_LIMIT_MAX_RUNNING;
-        return HL_ALLOWANCE_REFUSED;
+        return hl_quota_may_have_more(quota, now_ms) ? HL_ALLOWANCE_LATER : HL_ALLOWANCE_REFUSED;
     }
-    enum hl_quota_count count = hl_quota_count(quota, hl_clock_mono_ms());
+    enum hl_quota_count count = hl_quota_count(quota, now_ms);
     a->is_counted = count == HL_QUOTA_COUNTED;
     a->is_over = count == HL_QUOTA_OVER;
     if (a->is_counted || (a->is_over && plan->idempotency_key.n > 0))

@@ -18,7 +18,7 @@ struct hl_allowance {
 enum hl_allowance_verdict {
     HL_ALLOWANCE_TAKEN,
     HL_ALLOWANCE_REFUSED, /* the limit `*hit` is in the way */
-    HL_ALLOWANCE_LATER,   /* what is left of the rate is not known yet: hl_quota_await */
+    HL_ALLOWANCE_LATER,   /* what is left of the limit `*hit` is not known yet: hl_quota_await */
 };
 /* `quota` has limits. Nothing is taken unless it says so. */
 HL_MUST_CHECK enum hl_allowance_verdict hl_allowance_take(

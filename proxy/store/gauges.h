@@ -45,7 +45,8 @@ struct hl_store_gauges {
     struct hl_counter turns, recalled_runs, unheard_replicas;
     /* of rates that replicas share: questions about them and calls that were lent, since start */
     struct hl_counter rate_questions, lent_calls;
-    struct hl_counter spends_shares; /* 1: the database does not say what is left of them */
+    struct hl_counter permit_questions; /* likewise, about calls at once */
+    struct hl_counter spends_shares;    /* 1: the database does not say what is left of them */
 };
 
 #endif

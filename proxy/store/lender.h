@@ -1,5 +1,6 @@
-/* lender.h - where replicas share the rates of whoever calls: what all threads of this one know of the store that lends
- * of them (base/loan.h), and who waits until it has. One for each store that is shared. */
+/* lender.h - where replicas share the limits of whoever calls: what all threads of this one know of the store that lends
+ * of rates (base/loan.h) and gives out permits (base/permit.h), and who waits until it has. One for each store that is
+ * shared. */
 #ifndef HL_STORE_LENDER_H
 #define HL_STORE_LENDER_H
 
@@ -8,7 +9,7 @@
 #include "loop/mailbox.h"
 
 struct hl_lender {
-    struct hl_mailbox *box;    /* the store's: gets HL_STORE_BORROW */
+    struct hl_mailbox *box;    /* the store's: gets HL_STORE_BORROW, HL_STORE_HOLD */
     atomic_bool is_cut_off;    /* it does not answer: a share is spent, and nobody waits */
     _Atomic uint32_t replicas; /* alive, when it was heard of last; at least 1 */
     pthread_mutex_t lock;

@@ -48,6 +48,7 @@ enum hl_store_op {
     HL_STORE_GET_ALERTS,        /* struct hl_get_alerts (alert.h) */
     HL_STORE_TELL_ALERT,        /* struct hl_tell_alert (alert.h) */
     HL_STORE_BORROW, /* `ask` of a struct hl_quota, only where it is shared. No reply: a bell (lender.h) */
+    HL_STORE_HOLD, /* its `permits_call`, likewise */
 
     HL_STORE_CLAIMED = 64, /* struct hl_claimed, to a worker that gave credit */
     HL_STORE_CANCEL_RUN,   /* struct hl_cancel_run, to the worker that has the run */

@@ -28,12 +28,39 @@ static void ring(struct hl_quota *quota)
         hl_mailbox_post(bell->box, &bell->msg);
 }
 
+/* The messages stay the quota's: each is posted once until it has been answered. */
+static void borrow(struct hl_quota *quota)
+{
+    if (atomic_exchange(&quota->is_asked, true))
+        return;
+    quota->ask.type = HL_STORE_BORROW;
+    hl_mailbox_post(quota->lender->box, &quota->ask);
+}
+
+static void hold(struct hl_quota *quota)
+{
+    if (atomic_exchange(&quota->permits_call.is_out, true))
+        return;
+    quota->permits_call.msg.type = HL_STORE_HOLD;
+    hl_mailbox_post(quota->lender->box, &quota->permits_call.msg);
+}
+
+/* More may be had than before, or others may have what is held beyond the limit. */
+static void set_max_running(struct hl_quota *quota, uint32_t max)
+{
+    if (atomic_exchange(&quota->max_running, max) == max || !quota->lender)
+        return;
+    atomic_store(&quota->permits.none_until_ms, 0);
+    if (atomic_load(&quota->permits.held) > 0)
+        hold(quota);
+}
+
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
 {
     if (!limits->overrules && limits->revision < atomic_load(&quota->revision))
         return;
     atomic_store(&quota->revision, limits->revision);
-    atomic_store(&quota->max_running, limits->max_running);
+    set_max_running(quota, limits->max_running);
     atomic_store(&quota->max_queued, limits->max_queued);
     if (atomic_exchange(&quota->rate, pack(limits->rate)) != pack(limits->rate))
         hl_loan_return(&quota->loan);
@@ -50,7 +77,7 @@ void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits)
     atomic_store(&quota->window.state, 0);
 }
 
-/* Whoever uses the loan meanwhile takes from the one or from the other. */
+/* Whoever uses the loan meanwhile takes from the one or from the other. Permits of the name before go back. */
 void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const struct hl_id *name)
 {
     uint64_t halves[2];
@@ -63,6 +90,9 @@ void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const stru
     atomic_store(&quota->name.halves[1], halves[1]);
     atomic_fetch_add(&quota->name.version, 1);
     quota->lender = lender;
+    atomic_store(&quota->permits.none_until_ms, 0);
+    if (atomic_exchange(&quota->permits.held, 0) > 0)
+        hold(quota);
 }
 
 bool hl_quota_read_name(const struct hl_quota *quota, struct hl_id *name, uint32_t *version)
@@ -98,16 +128,42 @@ struct hl_quota_hit hl_quota_look(
         .wait_s = left_ms > 0 ? (uint32_t)((left_ms + 999) / 1000) : 1};
 }
 
-bool hl_quota_enter(struct hl_quota *quota)
+/* How many may be inside. */
+static uint32_t most_inside(const struct hl_quota *quota)
 {
     uint32_t max = atomic_load_explicit(&quota->max_running, memory_order_relaxed);
+    if (max == 0)
+        return UINT32_MAX;
+    if (!quota->lender)
+        return max;
+    uint32_t held = atomic_load(&quota->permits.held);
+    if (atomic_load(&quota->lender->is_cut_off))
+        held = hl_lender_share(quota->lender, max);
+    return held < max ? held : max;
+}
+
+/* Counted first, looked at then: as permit.c wants it. */
+bool hl_quota_enter(struct hl_quota *quota)
+{
     uint32_t running = atomic_fetch_add(&quota->running, 1);
-    if (max == 0 || running < max)
+    uint32_t most = most_inside(quota);
+    if (running < most)
         return true;
     /* Somebody may have found no place for this moment, and who left it found nobody who waits. */
-    if (atomic_fetch_sub(&quota->running, 1) <= max)
+    if (atomic_fetch_sub(&quota->running, 1) <= most)
         ring(quota);
     return false;
+}
+
+bool hl_quota_may_have_more(const struct hl_quota *quota, uint64_t now_ms)
+{
+    return quota->lender && !atomic_load(&quota->lender->is_cut_off) &&
+           now_ms >= atomic_load(&quota->permits.none_until_ms);
+}
+
+int64_t hl_quota_room(const struct hl_quota *quota)
+{
+    return (int64_t)most_inside(quota) - (int64_t)atomic_load(&quota->running);
 }
 
 /* Asked once more behind the bell: who leaves looks for it when the place is free. */
@@ -132,20 +188,17 @@ void hl_quota_leave(struct hl_quota *quota)
     ring(quota);
 }
 
-/* The message stays the quota's: it is posted once until it has been answered. */
-static void ask_lender(struct hl_quota *quota)
+/* What is known to be on its way is not asked for: nobody waits for it. */
+static void borrow_ahead(struct hl_quota *quota)
 {
-    if (atomic_load_explicit(&quota->is_asked, memory_order_relaxed) ||
-        atomic_exchange(&quota->is_asked, true))
-        return;
-    quota->ask.type = HL_STORE_BORROW;
-    hl_mailbox_post(quota->lender->box, &quota->ask);
+    if (!atomic_load_explicit(&quota->is_asked, memory_order_relaxed))
+        borrow(quota);
 }
 
 static enum hl_quota_count count_share(struct hl_quota *quota, struct hl_rate rate, uint64_t now_ms)
 {
     uint32_t share = hl_lender_share(quota->lender, rate.count);
-    ask_lender(quota);
+    borrow_ahead(quota);
     return hl_loan_take_share(&quota->loan, share, 1000 * rate.window_s, now_ms) ? HL_QUOTA_COUNTED
                                                                                  : HL_QUOTA_OVER;
 }
@@ -155,7 +208,7 @@ static enum hl_quota_count count_lent(struct hl_quota *quota, struct hl_rate rat
     switch (hl_loan_take(&quota->loan, now_ms)) {
     case HL_LOAN_TAKEN:
         if (hl_loan_is_low(&quota->loan, now_ms))
-            ask_lender(quota);
+            borrow_ahead(quota);
         return HL_QUOTA_COUNTED;
     case HL_LOAN_SPENT:
         return HL_QUOTA_OVER;
@@ -178,12 +231,14 @@ enum hl_quota_count hl_quota_count(struct hl_quota *quota, uint64_t now_ms)
 }
 
 /* Said first, asked then, looked last: an answer that was not heard of rings. */
-bool hl_quota_await(struct hl_quota *quota, struct hl_lender_desk *desk)
+bool hl_quota_await(struct hl_quota *quota, enum hl_limit limit, struct hl_lender_desk *desk)
 {
     atomic_store(&desk->waits, true);
-    if (!atomic_exchange(&quota->is_asked, true)) {
-        quota->ask.type = HL_STORE_BORROW;
-        hl_mailbox_post(quota->lender->box, &quota->ask);
+    if (limit == HL_LIMIT_RATE) {
+        borrow(quota);
+    } else {
+        atomic_store(&quota->permits_call.wants, true);
+        hold(quota);
     }
     return !atomic_load(&quota->lender->is_cut_off);
 }
@@ -191,7 +246,7 @@ bool hl_quota_await(struct hl_quota *quota, struct hl_lender_desk *desk)
 void hl_quota_count_anyway(struct hl_quota *quota)
 {
     hl_loan_owe(&quota->loan);
-    ask_lender(quota);
+    borrow_ahead(quota);
 }
 
 void hl_quota_uncount(struct hl_quota *quota, uint64_t now_ms)

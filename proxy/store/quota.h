@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/loan.h"
+#include "base/permit.h"
 #include "base/priority.h"
 #include "loop/mailbox.h"
 
@@ -39,13 +40,15 @@ struct hl_quota {
     _Atomic uint32_t running;           /* calls and runs inside the app, or on the way there */
     struct hl_quota_bell *_Atomic bell; /* NULL: nobody has asked in vain */
     struct hl_rate_window window;
-    /* Where replicas share the rate: it is borrowed (lender.h), and `window` means nothing. NULL: they do not. */
+    /* Where replicas share the limits (lender.h): the rate is borrowed, and `window` means nothing; of max_running
+     * as many may be inside as permits are held. NULL: they do not. */
     struct hl_lender *lender;
     struct hl_loan loan;
+    struct hl_permits permits;
     struct hl_quota_name {
         _Atomic uint32_t version; /* odd: it is being changed */
         _Atomic uint64_t halves[2];
-    } name;               /* whose rate it is, to the lender */
+    } name;               /* whose limits they are, to the lender */
     atomic_bool is_asked; /* `ask` is on its way to the store, or the lender is asked */
     struct hl_msg ask;    /* HL_STORE_BORROW */
     struct hl_quota_borrower {
@@ -57,6 +60,22 @@ struct hl_quota {
         struct hl_loan_book book;
         struct hl_loan_ask ask;
     } borrower; /* the store's thread */
+    struct hl_quota_call {
+        struct hl_msg msg;  /* HL_STORE_HOLD */
+        atomic_bool is_out; /* it is on its way to the store, or the lender is asked */
+        atomic_bool wants;  /* for somebody who found no permit; else there is something to say */
+    } permits_call;
+    struct hl_quota_holder {
+        bool is_known; /* by the store; then in a list of its */
+        struct hl_list all,
+            due;           /* `due`: those that are to speak, wait for an answer, or for others */
+        uint32_t version;  /* of the name that was told, */
+        struct hl_id name; /* which this is */
+        bool is_farewell;  /* what is told is that it holds no more of the name before */
+        bool is_for_runs;  /* queued ones want some */
+        struct hl_permit_book book;
+        struct hl_permit_ask ask;
+    } holder; /* the store's thread */
 };
 
 /* Those that have, or had, a max_running: the store asks them before it hands out a run. Only grows; any
@@ -72,10 +91,10 @@ void hl_quotas_add(struct hl_quotas *quotas, struct hl_quota *quota);
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits);
 /* It is somebody else's from now on, with these limits and nothing used. Whoever is inside is counted on. */
 void hl_quota_renew(struct hl_quota *quota, struct hl_limits limits);
-/* Its rate is borrowed of what the lender has under that name, from now on; nothing for NULL. Before others know of it,
- * or when it has been renewed; one thread at a time. */
+/* Rate and max_running are of what the lender has under that name, from now on; nothing for NULL. Before others know of
+ * it, or when it has been renewed; one thread at a time. */
 void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const struct hl_id *name);
-/* Whose rate it is just now. False: that is being changed. `*version`: another one, if it has become somebody else's. */
+/* Whose they are just now. False: that is being changed. `*version`: another one, if it has become somebody else's. */
 bool hl_quota_read_name(const struct hl_quota *quota, struct hl_id *name, uint32_t *version);
 struct hl_rate hl_quota_rate(const struct hl_quota *quota);
 enum hl_priority hl_quota_max_priority(const struct hl_quota *quota);
@@ -100,6 +119,10 @@ static inline bool hl_quota_has_limits(const struct hl_quota *quota)
 HL_MUST_CHECK bool hl_quota_enter(struct hl_quota *quota);
 /* The same; where there is no place `bell` rings as soon as there may be one. */
 HL_MUST_CHECK bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quota_bell *bell);
+/* Others may have a permit for one more: hl_quota_await. By CLOCK_MONOTONIC. */
+bool hl_quota_may_have_more(const struct hl_quota *quota, uint64_t now_ms);
+/* How many more may go in, as far as is known here: below 0 where there are too many. */
+int64_t hl_quota_room(const struct hl_quota *quota);
 /* One that is inside already. */
 void hl_quota_occupy(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);
@@ -111,9 +134,10 @@ enum hl_quota_count {
 };
 /* One more call, by CLOCK_MONOTONIC. */
 HL_MUST_CHECK enum hl_quota_count hl_quota_count(struct hl_quota *quota, uint64_t now_ms);
-/* Where that is unknown: the lender is asked, and the desk's bell rings when it is to be tried once more. False: it may
- * be tried at once. */
-HL_MUST_CHECK bool hl_quota_await(struct hl_quota *quota, struct hl_lender_desk *desk);
+/* Where the lender has to say how that limit stands, RATE or MAX_RUNNING: it is asked, and the desk's bell rings when it
+ * is to be tried once more. False: it may be tried at once. */
+HL_MUST_CHECK bool hl_quota_await(
+    struct hl_quota *quota, enum hl_limit limit, struct hl_lender_desk *desk);
 /* The same of who does not wait: it counts, and who shares the rate hears of it later. */
 void hl_quota_count_anyway(struct hl_quota *quota);
 /* It did not count after all. */

@@ -355,7 +355,7 @@ static enum hl_allowance_verdict take_allowance(
         return HL_ALLOWANCE_TAKEN;
     do
         verdict = hl_allowance_take(&w->allowance, quota, &w->plan, &hit);
-    while (verdict == HL_ALLOWANCE_LATER && !hl_quota_await(quota, &w->lender_desk));
+    while (verdict == HL_ALLOWANCE_LATER && !hl_quota_await(quota, hit, &w->lender_desk));
     if (verdict == HL_ALLOWANCE_REFUSED)
         *why = hl_allowance_refusal(quota, hit, room);
     else if (verdict == HL_ALLOWANCE_LATER)

@@ -65,13 +65,6 @@ static void share_out(
     }
 }
 
-/* No limit is as much as there may be at all. */
-static int64_t room_of(const struct hl_quota *quota)
-{
-    uint32_t max = atomic_load(&quota->max_running);
-    return max == 0 ? HL_LIMIT_MAX : (int64_t)max - (int64_t)atomic_load(&quota->running);
-}
-
 /* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
  * grow meanwhile: at its beginning. */
 static void add_room(struct hl_pg_store *s)
@@ -86,18 +79,30 @@ static void add_room(struct hl_pg_store *s)
     hl_pg_array_end(&s->params);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
     for (const struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, room_of(q));
+        hl_pg_item_int(&s->params, hl_quota_room(q));
     hl_pg_array_end(&s->params);
+}
+
+/* Accounts of which there may be no permits here, for runs that wait for one. */
+static void ask_held_back(struct hl_pg_store *s, struct hl_pg_flush *f)
+{
+    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
+    size_t n = 0;
+    for (const struct hl_quota *q = first; q; q = q->next)
+        n++;
+    hl_pg_params_clear(&s->params);
+    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
+    for (struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, (int64_t)hl_quota_blocked_subject(q, &s->keys.key));
+    hl_pg_array_end(&s->params);
+    f->held_back_at = (int)f->flight.n;
+    hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_RUN_HELD_BACK, &s->params);
 }
 
 static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     uint32_t wanted[HL_PRIORITIES] = {0};
     f->n_claims = take_credit(&s->dispatch.workers, f->claims);
-    if (hl_quota_blocked_first(atomic_load(&s->base.quotas))) {
-        hl_pg_params_clear(&s->params);
-        hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_CLAIM_LOCK, &s->params);
-    }
     f->claim_at = (int)f->flight.n;
     f->waiting = waiting_classes(s);
     s->dispatch.is_claiming = true;
@@ -115,6 +120,8 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
     hl_pg_link_add(&s->writer, &f->flight,
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
+    if (has_limits)
+        ask_held_back(s, f);
 }
 
 /* Lanes where this replica has taken places, and how many. */
@@ -281,6 +288,18 @@ static void take_peek(struct hl_pg_store *s, const PGresult *result)
         s->dispatch.poll_wait_ms = HL_PG_POLL_MIN_MS;
 }
 
+static void take_held_back(struct hl_pg_store *s, const PGresult *result)
+{
+    struct hl_quotas *quotas = atomic_load(&s->base.quotas);
+    for (int i = 0; i < PQntuples(result); i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        struct hl_quota *quota =
+            hl_quota_blocked_find(quotas, &s->keys.key, (uint64_t)hl_pg_int(&row));
+        if (quota && hl_quota_room(quota) <= 0)
+            hl_pg_permits_want(s, quota);
+    }
+}
+
 void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     bool was_poll = f->peek_at >= 0;
@@ -289,6 +308,8 @@ void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
             2 * s->dispatch.poll_wait_ms < POLL_MAX_MS ? 2 * s->dispatch.poll_wait_ms : POLL_MAX_MS;
     if (f->claim_at >= 0) {
         hl_pg_hand_out_runs(s, f);
+        if (f->held_back_at >= 0)
+            take_held_back(s, f->flight.results[f->held_back_at]);
         s->dispatch.is_claiming = false;
         answer_withdrawals(s);
     }

@@ -309,7 +309,7 @@ static bool send_one(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_
 {
     f->store = s;
     f->n_ops = f->weight = 0;
-    f->claim_at = f->wake_at = f->lease_at = f->peek_at = -1;
+    f->claim_at = f->held_back_at = f->wake_at = f->lease_at = f->peek_at = -1;
     f->n_claims = f->n_leases = 0;
     f->is_alone = false;
     memset(f->parts, 0, sizeof(f->parts));

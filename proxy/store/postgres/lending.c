@@ -125,15 +125,15 @@ static void settle(struct hl_pg_store *s, struct hl_quota *quota, struct hl_pg_r
         hl_loan_settle(&quota->loan, &b->book, &b->ask, &answer, b->window_ms, hl_clock_mono_ms());
 }
 
-static void set_cut_off(struct hl_pg_store *s, bool is_cut_off)
+void hl_pg_lending_set_cut_off(struct hl_pg_store *s, bool is_cut_off)
 {
     if (atomic_exchange(&s->lender.is_cut_off, is_cut_off) == is_cut_off)
         return;
     hl_counter_set(&s->gauges.spends_shares, is_cut_off);
     HL_LOG(WARN,
-        is_cut_off ? "store: the database does not say what is left of rates: this replica spends "
-                     "its share of them"
-                   : "store: the database says again what is left of rates",
+        is_cut_off ? "store: the database does not say what is left of callers' limits: this "
+                     "replica lets in its share of them"
+                   : "store: the database says again what is left of callers' limits",
         HL_LOG_INT("replicas", atomic_load(&s->lender.replicas)));
 }
 
@@ -168,7 +168,7 @@ static void on_answer(struct hl_pg_store *s, const PGresult *result)
     l->since_ms = hl_clock_mono_ms();
     if (l->look_ms == UINT64_MAX)
         l->look_ms = l->since_ms + LOOK_MS;
-    set_cut_off(s, false);
+    hl_pg_lending_set_cut_off(s, false);
     hl_lender_ring(&s->lender);
 }
 
@@ -263,7 +263,7 @@ void hl_pg_lending_turn(struct hl_pg_store *s, uint64_t now_ms)
     if (now_ms >= send_due_ms(s))
         send_question(s, now_ms);
     if (now_ms >= patience_due_ms(s)) {
-        set_cut_off(s, true);
+        hl_pg_lending_set_cut_off(s, true);
         hl_lender_ring(&s->lender);
     }
 }

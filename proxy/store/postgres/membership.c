@@ -183,6 +183,7 @@ static void on_joined(struct hl_pg_store *s, const PGresult *result)
     if (!hl_id_eq(&s->recall.self.id, &s->member.id))
         s->member.database.beat_ms = 0;
     hl_pg_diary_note_self(s);
+    hl_pg_permits_tell_all(s, false);
     s->dispatch.claims_more = s->dispatch.leases_more = true;
     s->member.beat.due_ms = 0;
 }
@@ -290,6 +291,7 @@ static void start_over(struct hl_pg_store *s)
     hl_pg_places_fini(&s->places);
     hl_pg_places_init(&s->places, per_lane);
     hl_pg_bodies_drop_all(s);
+    hl_pg_permits_tell_all(s, true);
     s->member.beats_since_ms = 0;
     move(s, HL_PG_JOINING, UINT64_MAX);
     join(s);

@@ -39,6 +39,7 @@ static void on_notify(void *self, int backend_pid)
     struct hl_pg_store *s = self;
     if (backend_pid != PQbackendPID(s->listener.conn)) {
         hl_pg_watch_hurry(s);
+        hl_pg_permits_hurry(s);
         look_for_work(s);
         return;
     }

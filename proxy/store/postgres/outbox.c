@@ -49,6 +49,12 @@ static bool hear(struct hl_pg_store *s, enum hl_pg_event kind, const struct hl_i
     case HL_PG_EVENT_CANCEL:
         /* There may be no memory; or the answer that gives this replica the run is still on its way. */
         return hl_pg_push_cancel(s, subject, NULL) && hl_pg_run_map_find(&s->runs, subject);
+    case HL_PG_EVENT_SPARE:
+        hl_pg_permits_hear(s, subject, HL_PERMIT_SPARE);
+        break;
+    case HL_PG_EVENT_SHARE:
+        hl_pg_permits_hear(s, subject, HL_PERMIT_SHARE);
+        break;
     case HL_PG_EVENT_REVOKED:
     case HL_PG_EVENT_ADDED:
     case HL_PG_EVENT_LIMITED:

@@ -74,6 +74,10 @@ static void on_message(void *self, struct hl_msg *msg)
         hl_pg_lending_take(s, msg);
         return;
     }
+    if (msg->type == HL_STORE_HOLD) {
+        hl_pg_permits_take(s, msg);
+        return;
+    }
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
     if (hl_store_message_ends_credit(m))
         hl_credit_withdraw(&s->dispatch.senders, m->reply_to);
@@ -177,6 +181,7 @@ static const struct routine {
     {hl_pg_expire_turn, hl_pg_expire_due_ms, false},
     {hl_pg_watch_turn, hl_pg_watch_due_ms, false},
     {hl_pg_lending_turn, hl_pg_lending_due_ms, false},
+    {hl_pg_permits_turn, hl_pg_permits_due_ms, false},
     {hl_pg_flush_turn, hl_pg_flush_due_ms, true},
     {hl_pg_diary_turn, hl_pg_diary_due_ms, true},
     {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
@@ -386,6 +391,7 @@ static void init(struct hl_pg_store *s)
     s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_bodies_init(s);
     hl_pg_lending_init(s);
+    hl_pg_permits_init(s);
     sem_init(&s->opening.decided, 0, 0);
     s->base = (struct hl_store){.vt = &vt,
         .gauges = &s->gauges,

@@ -277,9 +277,52 @@ static const char *const fifteenth[] = {
     " taken bigint NOT NULL)" BUSY_TABLE,
     LEND, NULL};
 
+/* Calls at once that replicas share: how many permits each of `nodes` `held`, and how many of them it used, as it said last;
+ * those of the dead are whoever's that asks. `me` has `mine`, whatever that makes of all, and if it wants more also its share of
+ * `most`, or as much of what is left beyond it. Where nothing is left the others are told so often at most (an event's kind is
+ * enum hl_pg_event's). A crash of the server may forget the last of it: a replica says all again when it is connected. One of an
+ * older hookline holds none, and counts for itself. */
+#define HOLD                                                                                       \
+    "CREATE FUNCTION ~.hold(whose uuid, me uuid, most bigint, mine bigint, used bigint,"           \
+    " wants boolean, OUT replicas bigint, OUT has bigint, OUT rest bigint, OUT idle bigint,"       \
+    " OUT is_told boolean) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$"           \
+    " DECLARE r ~.permit%ROWTYPE; at timestamptz; others bigint; more bigint := 0; BEGIN"          \
+    " PERFORM set_config('synchronous_commit', 'off', true);"                                      \
+    " LOOP SELECT * INTO r FROM ~.permit WHERE subject = whose FOR UPDATE; EXIT WHEN FOUND;"       \
+    " INSERT INTO ~.permit (subject, nodes, held, used, told_at)"                                  \
+    " VALUES (whose, '{}', '{}', '{}', '-infinity') ON CONFLICT DO NOTHING; END LOOP;"             \
+    " at := clock_timestamp(); is_told := false;"                                                  \
+    " SELECT greatest(count(*), 1), wants AND coalesce(bool_or(node_id = me), false)"              \
+    " INTO replicas, wants FROM ~.node WHERE NOT is_dead AND expires_at > at;"                     \
+    " SELECT coalesce(sum(h.n) FILTER (WHERE o.expires_at > at), 0),"                              \
+    " coalesce(sum(greatest(h.n - h.used, 0)) FILTER (WHERE o.expires_at > at), 0),"               \
+    " coalesce(array_agg(h.node), '{}'), coalesce(array_agg(h.n), '{}'),"                          \
+    " coalesce(array_agg(h.used), '{}') INTO others, idle, r.nodes, r.held, r.used"                \
+    " FROM unnest(r.nodes, r.held, r.used) AS h(node, n, used)"                                    \
+    " JOIN ~.node o ON o.node_id = h.node AND NOT o.is_dead WHERE h.node <> me;"                   \
+    " rest := most - others - mine;"                                                               \
+    " IF wants AND rest > 0 THEN"                                                                  \
+    " more := least(rest, greatest((rest + replicas - 1) / replicas, most / replicas - mine, 1));" \
+    " ELSIF wants AND others > 0 AND r.told_at < at - interval '200 ms' THEN"                      \
+    " is_told := true; r.told_at := at;"                                                           \
+    " INSERT INTO ~.event (node_id, kind, subject) SELECT node,"                                   \
+    " CASE WHEN mine < greatest(most / replicas, 1) THEN 6 ELSE 5 END, whose"                      \
+    " FROM unnest(r.nodes) AS node; END IF;"                                                       \
+    " has := mine + more; rest := rest - more;"                                                    \
+    " IF has > 0 THEN r.nodes := r.nodes || me; r.held := r.held || has;"                          \
+    " r.used := r.used || hold.used; END IF;"                                                      \
+    " IF cardinality(r.nodes) = 0 THEN DELETE FROM ~.permit WHERE subject = whose; RETURN; END "   \
+    "IF;"                                                                                          \
+    " UPDATE ~.permit p SET nodes = r.nodes, held = r.held, used = r.used, told_at = r.told_at"    \
+    " WHERE p.subject = whose; END $$"
+static const char *const sixteenth[] = {
+    "CREATE TABLE ~.permit (subject uuid PRIMARY KEY, nodes uuid[] NOT NULL,"
+    " held bigint[] NOT NULL, used bigint[] NOT NULL, told_at timestamptz NOT NULL)" BUSY_TABLE,
+    HOLD, NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
-    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth};
+    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

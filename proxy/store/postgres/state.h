@@ -41,9 +41,9 @@ struct hl_pg_flush {
         struct hl_pg_op **ops;
         size_t n;
     } parts[HL_PG_FLIGHT_MAX];
-    struct hl_pg_op *sorted[HL_PG_FLUSH_OPS]; /* by statement */
-    int claim_at, wake_at, lease_at, peek_at; /* which query that is; -1: none */
-    uint32_t n_claims, n_leases;              /* asked for: credit that is set aside */
+    struct hl_pg_op *sorted[HL_PG_FLUSH_OPS];               /* by statement */
+    int claim_at, held_back_at, wake_at, lease_at, peek_at; /* which query that is; -1: none */
+    uint32_t n_claims, n_leases; /* asked for: credit that is set aside */
     struct hl_credit_note claims[HL_PG_HAND_OUT], leases[HL_PG_HAND_OUT];
 };
 
@@ -259,6 +259,21 @@ struct hl_pg_lending {
     uint64_t look_ms;  /* the next look for what is left alone; UINT64_MAX: nothing is lent */
 };
 
+/* What this replica holds of max_running that replicas share (permits.c). Times are CLOCK_MONOTONIC ms. */
+#define HL_PG_PERMITS_MAX 256 /* quotas in one message */
+struct hl_pg_permits {
+    struct hl_list all;                       /* of quotas that have ever asked */
+    struct hl_list due;                       /* of those that are in the next message */
+    struct hl_list waiting;                   /* for what others may give back */
+    struct hl_quota *told[HL_PG_PERMITS_MAX]; /* in the one that is under way */
+    size_t n_told;
+    bool is_under_way;
+    uint64_t due_ms;   /* the next message is not sent before */
+    uint64_t since_ms; /* since when somebody has waited, or the last answer */
+    uint64_t retry_ms; /* those that wait speak again */
+    uint64_t look_ms;  /* the next look for what has changed; UINT64_MAX: none is held */
+};
+
 /* What goes in time, and partitions for what comes (upkeep.c). */
 struct hl_pg_upkeep {
     struct hl_pg_job *job; /* NULL: nothing is under way */
@@ -330,6 +345,7 @@ struct hl_pg_store {
 
     struct hl_lender lender;
     struct hl_pg_lending lending;
+    struct hl_pg_permits permits;
 
     struct hl_pg_dispatch dispatch;
     struct hl_pg_run_map runs;

@@ -33,6 +33,9 @@ enum hl_pg_event {
     HL_PG_EVENT_REVOKED,    /* an account */
     HL_PG_EVENT_ADDED,      /* an account */
     HL_PG_EVENT_LIMITED,    /* an account; replicas of an older hookline pass it over */
+    /* Whose permits the event's node has: others wish those that it does not use, or those beyond its share too. */
+    HL_PG_EVENT_SPARE,
+    HL_PG_EVENT_SHARE,
 };
 
 /* Which of the store's connections: each prepares what is sent over it. */

@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/permit.h"
 #include "store/postgres/state.h"
 #include "store/postgres/statement.h"
 
@@ -221,6 +222,29 @@ void hl_pg_lending_leave(struct hl_pg_store *s, struct hl_pg_transaction *e);
 void hl_pg_lending_turn(struct hl_pg_store *s, uint64_t now_ms);
 /* CLOCK_MONOTONIC, when there is something to do; UINT64_MAX: nothing, as things stand. */
 uint64_t hl_pg_lending_due_ms(const struct hl_pg_store *s);
+
+/* What a replica that is cut off does, and says. False: the database has answered. */
+void hl_pg_lending_set_cut_off(struct hl_pg_store *s, bool is_cut_off);
+
+/* --- permits.c ------------------------------------------------------------------------------- */
+/* Calls at once that replicas share: each holds permits for some of them. */
+
+void hl_pg_permits_init(struct hl_pg_store *s);
+/* HL_STORE_HOLD, which stays its quota's. */
+void hl_pg_permits_take(struct hl_pg_store *s, struct hl_msg *call);
+/* Queued runs of its have found none. */
+void hl_pg_permits_want(struct hl_pg_store *s, struct hl_quota *quota);
+/* Another replica wishes some of that subject's. */
+void hl_pg_permits_hear(
+    struct hl_pg_store *s, const struct hl_id *subject, enum hl_permit_wish wish);
+/* Another replica has done something: it may have given some back. */
+void hl_pg_permits_hurry(struct hl_pg_store *s);
+/* The database may not know what is held: it is told. `is_anew`: under another id, nothing is held but by calls that are
+ * inside. */
+void hl_pg_permits_tell_all(struct hl_pg_store *s, bool is_anew);
+void hl_pg_permits_turn(struct hl_pg_store *s, uint64_t now_ms);
+/* CLOCK_MONOTONIC, when there is something to do; UINT64_MAX: nothing, as things stand. */
+uint64_t hl_pg_permits_due_ms(const struct hl_pg_store *s);
 
 /* --- answer.c -------------------------------------------------------------------------------- */
 /* Questions. */

@@ -84,6 +84,8 @@ static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_le
                 " now() - interval '1 hour' LIMIT " STEP ")"),
         COUNTED("DELETE FROM ~.rate WHERE ctid IN (SELECT ctid FROM ~.rate WHERE until_ms <"
                 " (extract(epoch FROM now() - interval '1 hour') * 1000)::bigint LIMIT " STEP ")"),
+        COUNTED("DELETE FROM ~.permit p WHERE NOT EXISTS (SELECT FROM ~.node n"
+                " WHERE n.node_id = ANY (p.nodes) AND NOT n.is_dead)"),
         COUNTED("DELETE FROM ~.tally_source WHERE at < now() - interval '1 day'"),
         COUNTED("DELETE FROM ~.node WHERE is_dead AND expires_at < now() - interval '1 day'"),
     };

@@ -348,6 +348,7 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
     hl_counter_add(&store.replicas, 3);
     hl_counter_add(&store.rate_questions, 7);
     hl_counter_add(&store.lent_calls, 700);
+    hl_counter_add(&store.permit_questions, 5);
     hl_counter_add(&store.spends_shares, 1);
     hl_counter_add(&store.dead_tickets, 4);
     hl_counter_add(&store.dead_delivery_tickets, 5);
@@ -367,6 +368,7 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
     cr_assert(strstr(p, "\nhookline_replicas 3\n"));
     cr_assert(strstr(p, "\nhookline_rate_questions_total 7\n"));
     cr_assert(strstr(p, "\nhookline_rate_lent_calls_total 700\n"));
+    cr_assert(strstr(p, "\nhookline_permit_questions_total 5\n"));
     cr_assert(strstr(p, "\nhookline_rate_shares 1\n"));
     cr_assert(strstr(p, "\nhookline_clock_offset_seconds -86400.250\n"));
     cr_assert(strstr(p, "\nhookline_postgres_dead_tuples{table=\"ticket\"} 4\n"));

@@ -157,8 +157,8 @@ Test(quota, of_a_rate_that_is_shared_a_call_waits_until_some_was_lent)
     share(3);
     set(0, two_a_minute, 0);
     cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
-    cr_assert(hl_quota_await(&quota, &desk));
-    cr_assert(hl_quota_await(&quota, &desk), "another one waits with it");
+    cr_assert(hl_quota_await(&quota, HL_LIMIT_RATE, &desk));
+    cr_assert(hl_quota_await(&quota, HL_LIMIT_RATE, &desk), "another one waits with it");
     cr_assert_not(hears_desk());
     answer(1, 0, 5);
     cr_assert(hears_desk());
@@ -176,7 +176,7 @@ Test(quota, more_is_borrowed_before_the_last_was_spent)
     share(1);
     set(0, (struct hl_rate){.count = 1000, .window_s = 60}, 0);
     cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
-    cr_assert(hl_quota_await(&quota, &desk));
+    cr_assert(hl_quota_await(&quota, HL_LIMIT_RATE, &desk));
     answer(80, 920, 5);
     for (int i = 0; i < 69; i++)
         cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
@@ -193,7 +193,7 @@ Test(quota, without_the_lender_its_share_is_spent_and_nobody_waits)
     set(0, (struct hl_rate){.count = 7, .window_s = 60}, 0);
     cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
     atomic_store(&lender.is_cut_off, true);
-    cr_assert_not(hl_quota_await(&quota, &desk), "it was cut off meanwhile");
+    cr_assert_not(hl_quota_await(&quota, HL_LIMIT_RATE, &desk), "it was cut off meanwhile");
     for (int i = 0; i < 2; i++)
         cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_COUNTED);
     cr_assert_eq(hl_quota_count(&quota, 60000), HL_QUOTA_OVER);
@@ -208,7 +208,7 @@ Test(quota, another_rate_gives_back_what_was_borrowed_and_asks_anew)
     share(1);
     set(0, two_a_minute, 0);
     cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
-    cr_assert(hl_quota_await(&quota, &desk));
+    cr_assert(hl_quota_await(&quota, HL_LIMIT_RATE, &desk));
     answer(2, 0, 5);
     cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_COUNTED);
     set(0, (struct hl_rate){.count = 5, .window_s = 60}, 1);
@@ -224,13 +224,101 @@ Test(quota, somebody_else_has_another_name_and_nothing_of_what_was_borrowed)
     set(0, two_a_minute, 0);
     cr_assert(hl_quota_read_name(&quota, &read, &first) && hl_id_eq(&read, &name));
     cr_assert_eq(hl_quota_count(&quota, 1), HL_QUOTA_UNKNOWN);
-    cr_assert(hl_quota_await(&quota, &desk));
+    cr_assert(hl_quota_await(&quota, HL_LIMIT_RATE, &desk));
     answer(2, 0, 5);
     struct hl_id other = {{16}};
     hl_quota_share(&quota, &lender, &other);
     cr_assert(hl_quota_read_name(&quota, &read, &second) && hl_id_eq(&read, &other));
     cr_assert_neq(first, second);
     cr_assert_eq(hl_quota_count(&quota, 6), HL_QUOTA_UNKNOWN);
+}
+
+/* ---- calls at once that replicas share ---- */
+
+/* The lender has heard once, and this replica holds so many. */
+static void hold(uint32_t held)
+{
+    struct hl_msg *msg = hl_mailbox_take(&lenders);
+    cr_assert(msg == &quota.permits_call.msg && !msg->next);
+    cr_assert_eq(msg->type, HL_STORE_HOLD);
+    atomic_store(&quota.permits.held, held);
+    atomic_store(&quota.permits_call.wants, false);
+    atomic_store(&quota.permits_call.is_out, false);
+    hl_lender_ring(&lender);
+}
+
+static bool awaits_permit(void)
+{
+    return hl_quota_await(&quota, HL_LIMIT_MAX_RUNNING, &desk);
+}
+
+Test(quota, of_max_running_that_is_shared_as_many_enter_as_permits_are_held)
+{
+    share(3);
+    set(5, none, 0);
+    cr_assert_not(hl_quota_enter(&quota));
+    cr_assert(hl_quota_may_have_more(&quota, 1));
+    cr_assert(awaits_permit());
+    cr_assert(awaits_permit(), "another one waits with it");
+    cr_assert_not(hears_desk());
+    hold(2);
+    cr_assert(hears_desk());
+    cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota));
+    cr_assert_eq(hl_quota_room(&quota), 0);
+    atomic_store(&quota.permits.none_until_ms, 100);
+    cr_assert_not(hl_quota_may_have_more(&quota, 99), "others have none");
+    cr_assert(hl_quota_may_have_more(&quota, 100));
+    hl_quota_leave(&quota);
+    cr_assert(hl_quota_enter(&quota));
+}
+
+Test(quota, without_the_lender_its_share_of_max_running_enters_and_nobody_waits)
+{
+    share(3);
+    set(7, none, 0);
+    cr_assert(awaits_permit());
+    hold(5);
+    atomic_store(&lender.is_cut_off, true);
+    cr_assert(hl_quota_enter(&quota) && hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota), "a third of seven");
+    cr_assert_not(hl_quota_may_have_more(&quota, 1));
+    cr_assert_not(awaits_permit());
+    atomic_store(&lender.replicas, 100);
+    hl_quota_leave(&quota);
+    cr_assert_not(hl_quota_enter(&quota), "one at least");
+    hl_quota_leave(&quota);
+    cr_assert(hl_quota_enter(&quota));
+}
+
+Test(quota, another_max_running_is_told_where_permits_are_held_and_holds_at_once)
+{
+    share(3);
+    set(5, none, 0);
+    cr_assert_null(hl_mailbox_take(&lenders), "nothing is held");
+    cr_assert(awaits_permit());
+    hold(3);
+    atomic_store(&quota.permits.none_until_ms, UINT64_MAX);
+    set(1, none, 1);
+    cr_assert(hl_quota_may_have_more(&quota, 1));
+    hold(3);
+    cr_assert(hl_quota_enter(&quota));
+    cr_assert_not(hl_quota_enter(&quota));
+    set(0, none, 2);
+    hold(0);
+    cr_assert(hl_quota_enter(&quota), "lifted: nobody needs one");
+}
+
+Test(quota, somebody_else_has_none_of_the_permits_and_they_are_told_to_go_back)
+{
+    struct hl_id other = {{16}};
+    share(3);
+    set(5, none, 0);
+    cr_assert(awaits_permit());
+    hold(3);
+    hl_quota_share(&quota, &lender, &other);
+    cr_assert_not(hl_quota_enter(&quota));
+    hold(0);
 }
 
 #define THREADS 4

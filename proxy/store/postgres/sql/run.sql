@@ -190,21 +190,19 @@ WITH {me_in_session},
 {claim()};
 
 -- name: RUN_CLAIM_WITHIN
--- Where accounts have a max_running: :subject theirs, :room how many more of each this replica may have inside, before
--- what others have.
+-- Where accounts have a max_running: :subject theirs, :room how many more of each this replica may have inside.
 WITH {me_in_session},
 room AS MATERIALIZED (
-    SELECT s.subject,
-        CASE WHEN current_setting('hookline.counts', true) = 'true' THEN s.room - (
-            SELECT count(*) FROM :schema.ticket o
-            WHERE o.node_id IS NOT NULL AND o.node_id <> :me::uuid AND o.subject = s.subject)
-        ELSE 0 END AS room
-    FROM unnest(:subject::bigint[], :room::bigint[]) AS s(subject, room)),
+    SELECT s.subject, s.room FROM unnest(:subject::bigint[], :room::bigint[]) AS s(subject, room)),
 {claim(AND {has_room})};
 
--- name: CLAIM_LOCK
--- Who has it counts what others have, too; the others leave such accounts out meanwhile.
-SELECT set_config('hookline.counts', pg_try_advisory_xact_lock(1751870572, hashtext(':schema'))::text, true);
+-- name: RUN_HELD_BACK
+-- Of which :subject a run is queued.
+SELECT s.subject FROM unnest(:subject::bigint[]) AS s(subject)
+WHERE EXISTS (
+    SELECT FROM :schema.ticket t
+    WHERE t.is_async AND t.class = ANY ('{0,1,2}') AND t.subject = s.subject AND t.node_id IS NULL
+        AND t.due_at <= now());
 
 -- name: RUN_STRAYS
 -- :known the runs that workers have: all other claims were never heard of.
