@@ -68,14 +68,6 @@ static bool put_text(struct line *line, const char *z)
     return put(line, z, strlen(z));
 }
 
-/* What would end a line, drive a terminal or turn the reading direction: C0, DEL, C1, line and
- * paragraph separator, bidirectional overrides and isolates. */
-static bool is_unsafe(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
-}
-
 static bool put_character(struct line *line, const char *p, size_t length, uint32_t code)
 {
     char escape[8];
@@ -91,7 +83,7 @@ static bool put_character(struct line *line, const char *p, size_t length, uint3
     case '\t':
         return put_text(line, "\\t");
     default:
-        if (!is_unsafe(code))
+        if (!hl_utf8_is_unsafe(code))
             return put(line, p, length);
         snprintf(escape, sizeof(escape), "\\u%04x", (unsigned)(code & 0xffff));
         return put_text(line, escape);

@@ -13,6 +13,14 @@ struct hl_str;
  * above U+10FFFF). */
 size_t hl_utf8_decode(const char *p, size_t n, uint32_t *code);
 
+/* What would end a line, drive a terminal or turn the reading direction: C0, DEL, C1, line and paragraph separator,
+ * bidirectional overrides and isolates. */
+static inline bool hl_utf8_is_unsafe(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
 /* How many characters `s` has, which is well-formed. */
 size_t hl_utf8_count(struct hl_str s);
 

@@ -32,13 +32,6 @@ static const char *text_of(const json_t *line, const char *name)
     return text ? text : "";
 }
 
-/* What drives a terminal or turns the reading direction, as in base/log.c. */
-static bool is_unsafe(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code <= 0x9f) || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
-}
-
 /* The bytes of what is unsafe as \xNN, all of them: the last of two may be a control character alone. Line ends stay
  * where `has_lines`. */
 static void add_safe(struct hl_buf *out, const char *text, bool has_lines)
@@ -48,7 +41,7 @@ static void add_safe(struct hl_buf *out, const char *text, bool has_lines)
     while (rest.n > 0 && !err) {
         uint32_t code;
         size_t n = hl_utf8_decode(rest.p, rest.n, &code);
-        bool is_plain = n > 0 && (!is_unsafe(code) || (code == '\n' && has_lines));
+        bool is_plain = n > 0 && (!hl_utf8_is_unsafe(code) || (code == '\n' && has_lines));
         n = n > 0 ? n : 1;
         if (is_plain)
             err = hl_buf_append(out, rest.p, n);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
+#include "base/utf8.h"
 #include "dev/sketch.h"
 
 #define PATIENCE_MS 2000L
@@ -225,17 +226,41 @@ static json_t *example_of(struct source *from, const json_t *schema, unsigned de
                                             : json_string("hello");
 }
 
+/* JSON as a terminal may have it: what drives one, or turns the reading direction, is escaped; it is inside a string
+ * there. Bytes that are no UTF-8 become U+FFFD. False: it is too long. */
+static bool write_body(struct hl_dev_offer *offer, const char *text)
+{
+    struct hl_str rest = hl_str_from(text);
+    size_t n = 0;
+    while (rest.n > 0 && n < sizeof(offer->body) - 6) {
+        uint32_t code;
+        size_t length = hl_utf8_decode(rest.p, rest.n, &code);
+        if (length > 0 && !hl_utf8_is_unsafe(code)) {
+            memcpy(offer->body + n, rest.p, length);
+            n += length;
+        } else {
+            n += (size_t)snprintf(offer->body + n, sizeof(offer->body) - n, "\\u%04x",
+                length > 0 ? (unsigned)(code & 0xffff) : 0xfffdu);
+        }
+        length = length > 0 ? length : 1;
+        rest = (struct hl_str){rest.p + length, rest.n - length};
+    }
+    offer->body[n] = '\0';
+    return rest.n == 0;
+}
+
 static bool put(struct hl_dev_offer *offer, const char *method, const char *path, json_t *body)
 {
     char *text = body ? json_dumps(body, 0) : NULL;
     bool fits =
-        strlen(path) < sizeof(offer->path) && (!text || strlen(text) < sizeof(offer->body)) &&
+        strlen(path) < sizeof(offer->path) && write_body(offer, text ? text : "") &&
         path[strspn(path,
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_.-~%?=&")] == '\0';
     if (fits) {
         offer->method = method;
         snprintf(offer->path, sizeof(offer->path), "%s", path);
-        snprintf(offer->body, sizeof(offer->body), "%s", text ? text : "");
+    } else {
+        offer->body[0] = '\0';
     }
     free(text);
     json_decref(body);
@@ -248,7 +273,8 @@ void hl_dev_offer_of_function(const struct hl_dev_function *function, struct hl_
 {
     offer->method = "POST";
     snprintf(offer->path, sizeof(offer->path), "%s", function->name);
-    snprintf(offer->body, sizeof(offer->body), "%s", function->json);
+    if (!write_body(offer, function->json))
+        offer->body[0] = '\0';
 }
 
 bool hl_dev_offer_of_functions(const json_t *list, struct hl_dev_offer *offer)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "dev/offer.h"
+#include "dev/sketch.h"
 
 static struct hl_dev_offer offer;
 
@@ -136,4 +137,16 @@ Test(offer, nobody_who_answers_is_no_answer)
     int status = 7;
     cr_expect_null(hl_dev_ask(1, "/", &status));
     cr_expect_eq(status, 0);
+}
+
+Test(offer, what_drives_a_terminal_or_turns_the_reading_direction_is_escaped_in_a_body)
+{
+    cr_assert(of_functions("{\"functions\":[{\"name\":\"run\",\"input\":{\"type\":\"object\","
+                           "\"required\":[\"a\"],\"properties\":{\"a\":{\"default\":"
+                           "\"\\u007f\\u009b2J\\u202e\\u2066\\u2028 \\u00fc\"}}}}]}"));
+    cr_expect_str_eq(offer.body, "{\"a\": \"\\u007f\\u009b2J\\u202e\\u2066\\u2028 \xc3\xbc\"}",
+        "%s", offer.body);
+    struct hl_dev_function function = {.name = "run", .json = "{\"a\x1b[2J\xe2\x80\xae\xff\": 1}"};
+    hl_dev_offer_of_function(&function, &offer);
+    cr_expect_str_eq(offer.body, "{\"a\\u001b[2J\\u202e\\ufffd\": 1}", "%s", offer.body);
 }
