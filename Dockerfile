@@ -1,8 +1,8 @@
-# hookline as an image: built in one stage, run in another that holds only the program and the libraries it loads.
+# hookline as an image: a bundle (deploy/packages.md) and no distribution, built in one stage, copied into an empty one.
 # deploy/check-image.sh runs these same lines where there is no container engine.
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
+    && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config ca-certificates \
         libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev \
         node-llhttp python3-dev \
     && rm -rf /var/lib/apt/lists/*
@@ -11,25 +11,24 @@ COPY CMakeLists.txt LICENSE README.md ./
 COPY include include
 COPY proxy proxy
 COPY runtime runtime
-COPY deploy/package.cmake deploy/package.cmake
+COPY deploy/package.cmake deploy/
 COPY deploy/bundle deploy/bundle
+# The time of all files in it. The same sources, Debian packages and time give the same files.
+ARG SOURCE_DATE_EPOCH=0
 RUN cmake -S . -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF \
-    && cmake --build /build \
-    && cmake --install /build --prefix /install --strip
+    && cmake --build /build --target bundle \
+    && deploy/bundle/root.sh /build/hookline-*-*/ /image
 
-FROM debian:bookworm-slim
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends \
-        libuv1 libcurl4 libc-ares2 libpsl5 libmbedcrypto7 libmbedtls14 libmbedx509-1 libsqlite3-0 libpq5 libjansson4 ca-certificates \
-    && rm -rf /var/lib/apt/lists/* \
-    && groupadd --gid 10001 hookline \
-    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/hookline --shell /usr/sbin/nologin hookline \
-    && install -d -o hookline -g hookline -m 0700 /var/lib/hookline
-COPY LICENSE /usr/share/doc/hookline/LICENSE
-COPY --from=build /install/bin/ /usr/local/bin/
-# For images of function-style Python apps, which copy it from here: PYTHONPATH=/usr/local/lib/hookline/python.
-COPY --from=build /install/lib/hookline/ /usr/local/lib/hookline/
+FROM scratch
+# /opt/hookline works in any other image as well: COPY --from=hookline /opt/hookline /opt/hookline. Images of function-style
+# Python apps copy /usr/local/lib/hookline: PYTHONPATH=/usr/local/lib/hookline/python.
+COPY --from=build /image/ /
 
+LABEL org.opencontainers.image.title="hookline" \
+    org.opencontainers.image.description="A sidecar that gives an HTTP app asynchronous runs, streams and webhooks" \
+    org.opencontainers.image.version="0.1.0" \
+    org.opencontainers.image.licenses="Apache-2.0"
+ENV PATH=/usr/local/bin
 # The numbers, so that Kubernetes can see that this is not root (runAsNonRoot).
 USER 10001:10001
 # Nothing is written outside this volume: the root file system may be read-only.

@@ -7,10 +7,11 @@
 #   tests/run.sh quick                    unit tests, and each mode of the program once: before a commit
 #   tests/run.sh unit [FOLDER…]           unit tests, of these folders of proxy/ (http, store …)
 #   tests/run.sh integration [WORD…]      integration tests, of the files with one of these words in their path
-#   tests/run.sh packages                 the bundle in root file systems of other systems: needs root
+#   tests/run.sh packages                 what is handed out, in root file systems of other systems: needs root
 #   tests/run.sh --help
 #
-# Variables: JOBS (tests/schedule.mjs); BASE (deploy/debian.sh); HOOKLINE_TEST_ALL_NODES=1 (integration tests of clients and servers once more on
+# Variables: JOBS (tests/schedule.mjs); BASE (deploy/debian.sh); HOOKLINE_ENGINE (a command like docker, in
+# which the image is tried) and HOOKLINE_EARLIER_IMAGE (one that it has, whose volume the image goes on with); HOOKLINE_TEST_ALL_NODES=1 (integration tests of clients and servers once more on
 # this machine's own Node, if that is another one: before a release); HOOKLINE_TEST_…, see tests/integration/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -189,9 +190,10 @@ build_bundle() {
     export BASE=${BASE-$PWD/$build/debian.tar}
     deploy/debian.sh "$BASE" &&
         cmake -S . -B build-release -G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF -DCMAKE_C_COMPILER_LAUNCHER="$launcher" >/dev/null &&
-        ninja -C build-release bundle || return 1
-    HOOKLINE_BUNDLE=$(ls "$PWD"/build-release/hookline-*.tar.gz)
-    export HOOKLINE_BUNDLE
+        ninja -C build-release image || return 1
+    HOOKLINE_IMAGE=$(ls "$PWD"/build-release/hookline-*.image.tar)
+    HOOKLINE_BUNDLE=${HOOKLINE_IMAGE%.image.tar}.tar.gz
+    export HOOKLINE_IMAGE HOOKLINE_BUNDLE
 }
 
 targets_of() {

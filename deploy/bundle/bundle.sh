@@ -2,9 +2,9 @@
 # Makes a bundle, as the target `bundle` asks: a folder that holds hookline, all libraries that it loads, their loader and
 # a list of certificate authorities, and runs wherever it is put; and a tar.gz of it, which is the same each time.
 #
-#   deploy/bundle/bundle.sh BUILD LAUNCHER NAME MULTIARCH    writes BUILD/NAME/ and BUILD/NAME.tar.gz
+#   deploy/bundle/bundle.sh BUILD LAUNCHER NAME MULTIARCH    writes BUILD/NAME/, BUILD/NAME.tar.gz, BUILD/NAME.spdx.json
 #
-# Variables: SYSROOT (another system's root, whose libraries are taken: lib, usr/lib; none: this machine's), READELF,
+# Variables: SYSROOT (another system's root, whose libraries are taken: lib, usr/lib; none: this machine's), READELF, STRIP,
 # SOURCE_DATE_EPOCH (what all files' times are; default: the last commit's).
 set -euo pipefail
 export LC_ALL=C
@@ -18,30 +18,31 @@ authorities=${AUTHORITIES-/usr/share/ca-certificates/mozilla}
 main() {
     umask 022
     export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$here" log -1 --format=%ct 2>/dev/null || echo 0)}
-    local program
-    rm -rf "$out" "$build/bundle-install"
+    local program rest
+    rm -rf "$out" "$out.libraries" "$build/bundle-install"
     ${CMAKE-cmake} --install "$build" --prefix "$build/bundle-install" --strip >/dev/null
     mkdir -p "$out/lib"
+    cp "$launcher" "$out/hookline"
+    ${STRIP-strip} "$out/hookline"
+    ln "$out/hookline" "$out/hookline-function" # it starts the program of the name that it is called by
     for program in hookline hookline-function; do
         cp "$build/bundle-install/bin/$program" "$out/lib/$program"
-        cp "$launcher" "$out/$program"
         add_libraries "$out/lib/$program"
     done
-    strip_launchers
+    mv "$build/bundle-install/lib/hookline/"*.whl "$build" 2>/dev/null || true # it is installed, not run from here
     cp -R "$build/bundle-install/lib/hookline/." "$out" # python/, node/: where `hookline dev` looks
     ln -s node/hookline-functions/bin/hookline-functions.mjs "$out/hookline-functions"
     cp "$here/../../LICENSE" "$out"
     sort_authorities >"$out/ca-certificates.crt"
+    rest=${name#hookline-} # VERSION-ARCH
+    SYSROOT=$root "$here/sbom.py" "$out" "${rest%-*}" "${rest##*-}" <"$out.libraries"
+    cp "$out/sbom.spdx.json" "$out.spdx.json"
     pack
 }
 
 fail() {
     printf 'bundle: %s\n' "$1" >&2
     exit 1
-}
-
-strip_launchers() {
-    ${STRIP-strip} "$out/hookline" "$out/hookline-function" 2>/dev/null || true
 }
 
 # add_libraries FILE: what it needs, and what that needs; its loader too.
@@ -51,6 +52,7 @@ add_libraries() {
         [ ! -e "$out/lib/$needed" ] || continue
         path=$(find_library "$needed" "$1")
         cp -L "$path" "$out/lib/$needed"
+        printf '%s\t%s\n' "$needed" "$path" >>"$out.libraries"
         add_libraries "$out/lib/$needed"
     done < <("$readelf" -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
 }

@@ -8,7 +8,7 @@ import { FILE } from '../integration/lib/case.mjs';
 import { temporaryDirectory } from '../integration/lib/sidecar.mjs';
 
 /** What is tried: a tar.gz, as the target `bundle` makes it. */
-const ARCHIVE = process.env.HOOKLINE_BUNDLE;
+export const ARCHIVE = process.env.HOOKLINE_BUNDLE;
 /** A Debian system as a tar file (deploy/check-image.sh makes one and takes it from there, too). */
 const DEBIAN = process.env.BASE;
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
