@@ -76,7 +76,7 @@ sort_authorities() {
 pack() {
     find "$out" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     tar -C "$build" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
-        -cf - "$name" | gzip -9n >"$out.tar.gz.new"
+        -cf - "$name" | gzip -n >"$out.tar.gz.new"
     mv "$out.tar.gz.new" "$out.tar.gz"
 }
 

@@ -27,19 +27,24 @@ def dpkg(program, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
-def owner_of(path):
-    """The package that a file is of. What was /lib may be a link to /usr/lib now, and dpkg knows the one or the other."""
-    path = os.path.realpath(path).removeprefix(ROOT)
-    for known in (path, path.removeprefix("/usr"), f"/usr{path}"):
-        found = dpkg("dpkg-query", "--search", known)
-        if found:
-            return found.rsplit(": ", 1)[0].split(",")[0]
-    sys.exit(f"sbom.py: no package of dpkg has {path}")
+def owners_of(paths):
+    """path → the package that it is of. What was /lib may be a link to /usr/lib now, and dpkg knows the one or the other."""
+    known = {}
+    for path in paths:
+        real = os.path.realpath(path).removeprefix(ROOT)
+        known |= {name: path for name in (real, real.removeprefix("/usr"), f"/usr{real}")}
+    lines = (line.rsplit(": ", 1) for line in dpkg("dpkg-query", "--search", *known).splitlines())
+    owners = {known[name]: packages.split(",")[0] for packages, name in lines if name in known}
+    for path in paths:
+        if path not in owners:
+            sys.exit(f"sbom.py: no package of dpkg has {path}")
+    return owners
 
 
-def describe(package):
+def describe(package, bundle_arch):
     """The package's row of FIELDS, as SPDX has it; None: it is not installed."""
-    rows = dpkg("dpkg-query", "--show", f"--showformat={FIELDS}", package).splitlines()
+    known = [dpkg("dpkg-query", "--show", f"--showformat={FIELDS}", of) for of in (f"{package}:{bundle_arch}", package)]
+    rows = "".join(known).splitlines()
     if not rows:
         return None
     name, version, source, source_version, arch = rows[0].split("\t")
@@ -87,13 +92,13 @@ def take_licence(folder, name):
 def main():
     folder, version, arch = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     owners = {}
-    for line in sys.stdin.read().splitlines():
-        name, source = line.split("\t")
-        owners.setdefault(owner_of(source), []).append(f"lib/{name}")
+    sources = dict(line.split("\t") for line in sys.stdin.read().splitlines())
+    for source, package in owners_of([*sources.values()]).items():
+        owners.setdefault(package, []).extend(f"lib/{name}" for name, of in sources.items() if of == source)
     ours = "SPDXRef-Package-hookline"
     packages, relations = [], [("SPDXRef-DOCUMENT", "DESCRIBES", ours)]
     for package in sorted({*owners, *BUILT_IN}):
-        known = describe(package)
+        known = describe(package, arch)
         if not known:
             continue
         packages.append(known)

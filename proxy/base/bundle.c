@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <nss.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,14 +17,6 @@ static const char *text_after(const char *entry, const char *prefix)
 {
     size_t n = strlen(prefix);
     return strncmp(entry, prefix, n) == 0 ? entry + n : NULL;
-}
-
-/* What glibc does without a file that says it is to ask the name servers first, and to believe them that there is
- * no localhost. */
-static void look_into_hosts_first(void)
-{
-    if (access("/etc/nsswitch.conf", F_OK) != 0)
-        __nss_configure_lookup("hosts", "files dns");
 }
 
 void hl_bundle_enter(char **environment)
@@ -46,7 +37,6 @@ void hl_bundle_enter(char **environment)
     if (snprintf(authorities, sizeof(authorities), "%.*s/" AUTHORITIES, (int)(slash - launcher),
             launcher) >= (int)sizeof(authorities))
         authorities[0] = '\0';
-    look_into_hosts_first();
 }
 
 bool hl_bundle_program(char *out, size_t out_len)

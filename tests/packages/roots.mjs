@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { FILE } from '../integration/lib/case.mjs';
+import { atEnd } from '../integration/lib/cleanup.mjs';
 import { temporaryDirectory } from '../integration/lib/sidecar.mjs';
 
 /** What is tried: a tar.gz, as the target `bundle` makes it. */
@@ -86,6 +87,7 @@ export async function bundle() {
 }
 
 async function unpack() {
+    atEnd(FILE, () => (unpacked = undefined));
     const folder = join(await temporaryDirectory(FILE), 'bundle');
     await mkdir(folder);
     await execute('tar', ['-C', folder, '--strip-components=1', '-xzf', ARCHIVE]);

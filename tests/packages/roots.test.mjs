@@ -74,9 +74,12 @@ const wordsOf = (text, kind) =>
 
 for (const kind of kinds) {
     let made;
-    const root = () => (made ??= Root.make(kind));
+    const make = () => {
+        atEnd(FILE, () => (made = undefined));
+        return Root.make(kind);
+    };
     const given = async (t) => {
-        const one = await root();
+        const one = await (made ??= make());
         if (one.lacking) t.skip(one.lacking);
         return one.lacking ? null : one;
     };
