@@ -8,6 +8,7 @@ import { FILE, test } from '../integration/lib/case.mjs';
 import { issue, makePair } from '../integration/lib/certificates.mjs';
 import { atEnd } from '../integration/lib/cleanup.mjs';
 import { DnsServer } from '../integration/lib/dns.mjs';
+import { compile, inRepository, startHost } from '../integration/lib/function.mjs';
 import { postgres } from '../integration/lib/postgres.mjs';
 import { freePort, temporaryDirectory } from '../integration/lib/sidecar.mjs';
 import { RUN, stage } from '../integration/lib/stage.mjs';
@@ -164,6 +165,16 @@ for (const kind of kinds) {
             assert.deepEqual(wordsOf(text, 'file').filter((file) => file.includes(place.place)), []);
             await sidecar.end();
         }
+    });
+
+    test(`${kind}: functions in C are served`, { skip: lacking }, async (t) => {
+        const place = await given(t);
+        if (!place) return;
+        await copyFile(await compile(t, inRepository('tests/integration/functions/probe.c')), join(place.path, 'functions.so'));
+        const [program, ...args] = await place.command({ path: `${place.place}/hookline-function` });
+        const host = await startHost(t, [...args, '/functions.so'], { ...FOR_LOADERS, TMPDIR: '/data/65534' }, program);
+        const answer = await host.call('run', { text: 'of C' });
+        assert.deepEqual([answer.status, answer.json().input], [200, { text: 'of C' }]);
     });
 
     test(`${kind}: it is called through a link, without /proc and as any user; a part of it says what is missing`, { skip: lacking }, async (t) => {
