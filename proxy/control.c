@@ -102,6 +102,7 @@ void hl_control_close(struct hl_control *ctl)
 {
     close_admin(ctl);
     hl_recorder_stop(&ctl->recorder);
+    hl_herald_stop(&ctl->herald);
     hl_readiness_close(&ctl->readiness);
     hl_sleep_end(&ctl->sleep);
     hl_idle_close(&ctl->idle);

@@ -11,6 +11,7 @@
 
 #include <sys/resource.h>
 
+#include "alert/herald.h"
 #include "api/now.h"
 #include "app/gate.h"
 #include "app/readiness.h"
@@ -46,6 +47,7 @@ struct hl_control {
     struct rlimit files; /* RLIMIT_NOFILE as it was */
     char *const *environment;
     struct hl_recorder recorder;
+    struct hl_herald herald;
     struct hl_admin *admin;
     struct hl_rest *rest;
     uv_loop_t loop;

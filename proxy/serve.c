@@ -230,9 +230,15 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         return false;
     if (hl_tracer_start(&ctl->service.tracer, ctl->environment, config->otel_service_name) != HL_OK)
         return false;
-    if (hl_sender_start(&ctl->sender, config, ctl->store, ctl->service.tracer, why, why_len) !=
-        HL_OK)
+    if (!hl_herald_init(&ctl->herald, &ctl->service, &ctl->loop, &ctl->wheel))
         return false;
+    struct hl_sender_parts of_sender = {.config = config,
+        .store = ctl->store,
+        .tracer = ctl->service.tracer,
+        .news = hl_herald_news(&ctl->herald)};
+    if (hl_sender_start(&ctl->sender, &of_sender, why, why_len) != HL_OK)
+        return false;
+    hl_herald_start(&ctl->herald, ctl->store, ctl->sender);
     struct hl_rest_parts parts = {.config = config,
         .store = ctl->store,
         .service = &ctl->service,
@@ -310,9 +316,11 @@ static void stop_all(struct hl_control *ctl)
         hl_worker_free(s->workers[i]);
     if (ctl->rest)
         hl_rest_close(ctl->rest); /* nobody answers into its mailbox any more */
+    hl_herald_close(&ctl->herald);
     if (ctl->has_loop) {
         uv_run(&ctl->loop, UV_RUN_DEFAULT);
         hl_rest_free(ctl->rest);
+        hl_herald_fini(&ctl->herald);
         uv_loop_close(&ctl->loop);
         hl_reader_fini(&ctl->reader);
     }

@@ -133,6 +133,11 @@ struct hl_config {
     enum hl_proxy_resolve webhook_proxy_resolve;
     enum hl_webhook_payload webhook_payload; /* thin: public_url is there */
     uint64_t webhook_max_body;               /* 0: no limit; else public_url is there */
+
+    /* alerts */
+    struct hl_str alert_url; /* empty: none; a secret may be in it, as in many such URLs */
+    uint64_t alert_queue_age_ms;
+    uint64_t alert_app_after_ms;
     struct hl_str service_name;
 
     struct hl_str

@@ -508,6 +508,15 @@ const struct hl_option hl_options[] = {
     {ROW(SIZE, "WEBHOOK_MAX_BODY", webhook_max_body, "0"), .min = 1, .max = TIB, .has_zero = true,
         .help = "a longer response is left out of its webhook, as with thin; needs HOOKLINE_PUBLIC_URL; 0: no limit"},
 
+    /* alerts */
+    {ROW(TEXT, "ALERT_URL", alert_url, ""), .is_valid = is_keys_url, .is_secret = true,
+        .allowed = "http:// or https://, without user or password, of at most 2048 bytes",
+        .help = "where alerts are sent, as webhooks signed with HOOKLINE_WEBHOOK_SECRET; empty: none"},
+    {ROW(DURATION, "ALERT_QUEUE_AGE", alert_queue_age_ms, "5m"), .min = SECOND, .max = 7 * DAY,
+        .help = "the oldest queued run has waited for longer: an alert"},
+    {ROW(DURATION, "ALERT_APP_AFTER", alert_app_after_ms, "5m"), .min = SECOND, .max = DAY,
+        .help = "the app is not ready for so long: an alert"},
+
     /* limits on callers */
     {ROW(SIZE, "MAX_HEAD", max_head, "64KiB"), .min = 4 * KIB, .max = MIB,
         .help = "a head, the caller's (then 431) or the app's (then 502)"},

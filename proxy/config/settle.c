@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "config/command.h"
+#include "config/alert_setting.h"
 #include "config/config.h"
 #include "config/endpoint.h"
 #include "config/option.h"
@@ -447,6 +448,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = check_app_tls(config, problems);
     if (!err)
         err = check_webhooks(config, problems);
+    if (!err)
+        err = hl_alert_check(config, problems);
     if (!err)
         err = settle_retries(config, problems);
     return err ? err : check_app_user(config, problems);

@@ -7,6 +7,7 @@
 #include "config/choice.h"
 #include "config/config.h"
 #include "config/access.h"
+#include "config/alert_setting.h"
 #include "http/byte.h"
 #include "http/field.h"
 #include "http/head.h"
@@ -247,6 +248,8 @@ static bool read_names(struct hl_plan *plan, struct hl_str path, struct hl_str *
     hl_path_take_segment(&path);
     if (!read_name(plan, &path, &plan->project) || !read_name(plan, &path, &plan->app))
         return false;
+    if (hl_is_alert_app(plan->app))
+        return refuse(plan, HL_REFUSAL_OTHER_APP);
     *rest = path;
     return path.n > 0 || refuse_shape(plan);
 }

@@ -45,6 +45,17 @@ struct hl_parcel *hl_docket_adopt(struct hl_docket *k)
     return p;
 }
 
+struct hl_parcel *hl_docket_add_direct(
+    struct hl_docket *k, struct hl_leased *leased, struct hl_direct *direct)
+{
+    struct hl_parcel *p = hl_parcel_new(leased);
+    if (!p)
+        return NULL;
+    p->direct = direct;
+    enter(k, p, HL_PARCEL_SIGNING);
+    return p;
+}
+
 /* legal[from]: the states it may go to. */
 #define TO(name) (1U << HL_PARCEL_##name)
 static const unsigned legal[HL_PARCEL_STATE_COUNT] = {

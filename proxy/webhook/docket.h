@@ -30,6 +30,9 @@ void hl_docket_add(struct hl_docket *k, struct hl_msg *leased);
 /* The oldest lease becomes a parcel in SIGNING. NULL: there is none, or no memory and it stays.
  */
 struct hl_parcel *hl_docket_adopt(struct hl_docket *k);
+/* A parcel in SIGNING that is no lease of the store's. Takes `leased`, unless it returns NULL: no memory. */
+struct hl_parcel *hl_docket_add_direct(
+    struct hl_docket *k, struct hl_leased *leased, struct hl_direct *direct);
 
 /* Asserts that the move is legal. p->is_retry stays as it is while it holds a place. Not for
  * WAITING and UNRECORDED: */

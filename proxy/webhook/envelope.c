@@ -21,6 +21,7 @@
 #include "base/assert.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "config/alert_setting.h"
 #include "http/body_check.h"
 #include "http/writer.h"
 #include "store/body_file.h"
@@ -58,10 +59,17 @@ void hl_envelope_fini(struct hl_envelope *e)
     mbedtls_sha256_free(&e->sha);
 }
 
+/* What an alert says is the whole of its body. */
+static bool is_alert(const struct hl_envelope *e)
+{
+    return hl_is_alert_app(e->leased->app);
+}
+
 static bool is_thin(const struct hl_envelope *e, uint64_t size)
 {
     const struct hl_payload *payload = e->payload;
-    return payload && (payload->is_thin || (payload->max_body > 0 && size > payload->max_body));
+    return payload && !is_alert(e) &&
+           (payload->is_thin || (payload->max_body > 0 && size > payload->max_body));
 }
 
 /* Which encoding the envelope names, and how long the response is in it. */
@@ -208,6 +216,16 @@ static void write_encoding(struct hl_writer *w, enum hl_encoding encoding)
     write_text(w, opens[encoding]);
 }
 
+/* The text of one whose room in the store was needed is gone. */
+static void write_alert(struct hl_writer *w, const struct hl_envelope *e)
+{
+    if (e->raw_size > 0)
+        return;
+    HL_WRITE(w, "{\"type\":\"hookline.alert.unknown\",\"event_id\":\"");
+    write_id(w, &e->leased->run_id);
+    HL_WRITE(w, "\"}");
+}
+
 /* Names of members, times, ids and states. */
 #define HEAD_FIXED 1024
 
@@ -225,6 +243,13 @@ static enum hl_err write_head(struct hl_envelope *e)
     if (err != HL_OK)
         return err;
     struct hl_writer w = hl_writer_on(e->head.p, room);
+    if (is_alert(e)) {
+        write_alert(&w, e);
+        e->head.n = hl_writer_end(&w);
+        e->tail = HL_STR("");
+        e->size = e->head.n + e->encoded_size;
+        return HL_OK;
+    }
     write_run(&w, l);
     write_outcome(&w, &l->outcome);
     write_encoding(&w, e->encoding);

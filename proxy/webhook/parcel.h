@@ -11,6 +11,7 @@
 #include "webhook/signature.h"
 
 struct curl_slist;
+struct hl_direct;
 
 /* The state says which of the sender's lists the parcel is in. X(name, text, holds a place: one of
  * HOOKLINE_WEBHOOK_CONCURRENCY, or of as many for retries) */
@@ -73,6 +74,9 @@ struct hl_parcel {
     uint64_t suffix;     /* hash of its host's registered suffix, once that was asked for */
     bool may_look_up;    /* that suffix's limit has let it in */
     bool is_unsent;      /* attempt `n` is on disk, and nothing of it was sent: it begins again */
+
+    struct hl_direct
+        *direct; /* it is no delivery of the store's, and whoever asked is told; else NULL */
 
     struct hl_attempt ask;
     struct hl_attempt_outcome outcome;

@@ -23,13 +23,16 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "config/alert_setting.h"
 #include "config/config.h"
 #include "loop/thread.h"
 #include "store/store.h"
 #include "webhook/courier.h"
+#include "webhook/direct.h"
 #include "webhook/docket.h"
 #include "webhook/health.h"
 #include "webhook/ledger.h"
+#include "webhook/news.h"
 #include "webhook/recall.h"
 #include "webhook/shares.h"
 #include "webhook/transfer_result.h"
@@ -44,7 +47,7 @@
 #define QUICK_US (250 * 1000)
 #define IDLE_MS  60000
 
-enum { MSG_STOP = 1024, MSG_CUT }; /* beside enum hl_store_op */
+enum { MSG_STOP = HL_NEWS + 1, MSG_CUT }; /* beside enum hl_store_op and HL_DIRECT */
 
 struct hl_sender {
     const struct hl_config *config;
@@ -59,6 +62,7 @@ struct hl_sender {
     struct hl_recalls recalls;
     struct hl_sender_gauges gauges;
     struct hl_id_source ids; /* of spans */
+    struct hl_mailbox *news; /* NULL: nobody wants any */
 
     struct hl_msg stop, cut;
     bool is_cut; /* posted; the control thread's */
@@ -74,9 +78,11 @@ static void run(void *arg);
 static void on_attempt_end(
     void *self, struct hl_parcel *p, const struct hl_transfer_result *result);
 
-enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
-    struct hl_store *store, struct hl_tracer *tracer, char *why, size_t why_len)
+enum hl_err hl_sender_start(
+    struct hl_sender **out, const struct hl_sender_parts *parts, char *why, size_t why_len)
 {
+    const struct hl_config *config = parts->config;
+    struct hl_store *store = parts->store;
     *out = NULL;
     struct hl_sender *s = calloc(1, sizeof *s);
     if (!s) {
@@ -84,6 +90,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
         return HL_ERR_NOMEM;
     }
     s->config = config;
+    s->news = parts->news;
     s->stop.type = MSG_STOP;
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
@@ -98,7 +105,7 @@ enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *conf
     enum hl_err err =
         hl_courier_init(&s->courier, config, &s->docket, hl_store_data_dir(store), why, why_len);
     hl_id_source_init(&s->ids);
-    s->courier.parcels.tracing = (struct hl_attempt_tracing){tracer, &s->ids};
+    s->courier.parcels.tracing = (struct hl_attempt_tracing){parts->tracer, &s->ids};
     s->courier.on_end = on_attempt_end;
     s->courier.self = s;
     if (err == HL_OK && hl_thread_start(&s->thread, "hl-deliver", run, s) != 0) {
@@ -122,6 +129,12 @@ static void wake(void *arg)
 const struct hl_sender_gauges *hl_sender_get_gauges(const struct hl_sender *sender)
 {
     return &sender->gauges;
+}
+
+void hl_sender_send(struct hl_sender *sender, struct hl_direct *direct)
+{
+    direct->msg = (struct hl_msg){.type = HL_DIRECT};
+    hl_mailbox_post(&sender->box, &direct->msg);
 }
 
 /* --- the thread's turns ---------------------------------------------------------------------- */
@@ -201,6 +214,8 @@ static void begin_due(struct hl_sender *s)
         struct hl_parcel *p = HL_CONTAINER_OF(node, struct hl_parcel, node);
         if (p->away > 0) {
             before = node;
+        } else if (p->direct) {
+            hl_direct_begin(p, &s->docket, &s->courier);
         } else if (hl_shares_take_turn(&s->shares, p)) {
             p->is_retry = true;
             hl_docket_move(&s->docket, p, HL_PARCEL_ASKING);
@@ -242,12 +257,16 @@ static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_tran
     struct hl_health now = hl_healths_find(&s->healths, p->lane);
     if (!result->is_permanent && !result->is_ours) {
         bool was_failing, is_answered = result->http_status > 0;
-        bool is_first_silence = !is_answered && !hl_healths_knows(&s->healths, p->lane);
+        bool is_first = !hl_healths_knows(&s->healths, p->lane);
         uint64_t ms = (hl_clock_mono_us() - p->started_us) / 1000;
         now = hl_healths_note(&s->healths, p->lane, p->started_ms, is_answered, ms, &was_failing);
         hl_verdict_note_health(p, now, was_failing, result);
+        if (now.health == HL_LANE_FAILING && !was_failing)
+            hl_news_tell(s->news, HL_NEWS_FAILING, now.failing_since_ms, p, result);
+        else if (is_answered && (is_first || was_failing))
+            hl_news_tell(s->news, HL_NEWS_ANSWERS, 0, p, result);
         note_change(s, p->lane);
-        if (is_first_silence)
+        if (is_first && !is_answered)
             hl_recalls_ask(&s->recalls, p);
     }
     o->health = now.health;
@@ -259,8 +278,16 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     struct hl_sender *s = self;
     struct hl_attempt_outcome *o = &p->outcome;
     HL_CRASH_POINT(WEBHOOK_ANSWERED);
+    if (p->direct) {
+        hl_attempt_span_end(p, result, result->http_status / 100 == 2);
+        free(result->report);
+        hl_direct_end(p, &s->docket, &s->courier, result->http_status / 100 == 2);
+        return;
+    }
     enum hl_attempt_verdict verdict = hl_verdict_of(&s->config->retried, p, result);
     hl_verdict_note(verdict, p, result, &s->gauges);
+    if (verdict == HL_ATTEMPT_DEAD && !hl_is_alert_app(p->leased->app))
+        hl_news_tell(s->news, HL_NEWS_DEAD, 0, p, result);
     hl_attempt_span_end(p, result, verdict == HL_ATTEMPT_OK);
     judge(s, p, result);
     hl_attempt_outcome_fini(o);
@@ -298,6 +325,7 @@ static void wake_due(struct hl_sender *s)
 
 /* --- what the store says --------------------------------------------------------------------- */
 
+static void take_direct(struct hl_sender *s, struct hl_direct *direct);
 static void on_asked(struct hl_sender *s, struct hl_parcel *p);
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p);
 static void on_stop(struct hl_sender *s);
@@ -317,6 +345,7 @@ static void recall(struct hl_sender *s, struct hl_msg *reply)
     if (!hl_healths_recall(&s->healths, silence.lane, silence.n, silence.since_ms))
         return;
     hl_verdict_log_failing(silence.to, silence.since_ms, silence.error);
+    hl_news_post(s->news, HL_NEWS_FAILING, silence.since_ms, silence.to, silence.error);
     note_change(s, silence.lane);
 }
 
@@ -340,6 +369,9 @@ static void take_messages(struct hl_sender *s)
         case HL_STORE_LIST_DELIVERIES:
             recall(s, msg);
             break;
+        case HL_DIRECT:
+            take_direct(s, HL_CONTAINER_OF(msg, struct hl_direct, msg));
+            break;
         case MSG_STOP:
             on_stop(s);
             break;
@@ -353,6 +385,14 @@ static void take_messages(struct hl_sender *s)
 }
 
 static void abandon(struct hl_sender *s, struct hl_parcel *p);
+
+static void take_direct(struct hl_sender *s, struct hl_direct *direct)
+{
+    if (s->is_stopping)
+        hl_direct_reply(direct, false);
+    else
+        hl_direct_take(direct, &s->docket, &s->courier);
+}
 
 static void on_asked(struct hl_sender *s, struct hl_parcel *p)
 {
@@ -463,6 +503,10 @@ static void abandon_all(struct hl_sender *s, enum hl_parcel_state state)
 
 static void abandon(struct hl_sender *s, struct hl_parcel *p)
 {
+    if (p->direct) {
+        hl_direct_end(p, &s->docket, &s->courier, false);
+        return;
+    }
     bool is_under_way = p->state == HL_PARCEL_SENDING;
     hl_courier_cut(&s->courier, p);
     if (!is_under_way)

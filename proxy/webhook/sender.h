@@ -10,6 +10,8 @@
 
 struct hl_config;
 struct hl_store;
+struct hl_direct;
+struct hl_mailbox;
 struct hl_tracer;
 
 struct hl_sender;
@@ -22,10 +24,21 @@ struct hl_sender_gauges {
     struct hl_histogram latency;                                  /* of attempts */
 };
 
-/* Starts the thread and gives the store its first credit. `tracer`: NULL, or what outlives it. `why`: one line on
- * failure (a CA file that cannot be read …). */
-HL_MUST_CHECK enum hl_err hl_sender_start(struct hl_sender **out, const struct hl_config *config,
-    struct hl_store *store, struct hl_tracer *tracer, char *why, size_t why_len);
+/* `tracer`: NULL, or what outlives it. `news`: who is told of destinations (news.h), until the thread has ended; or
+ * NULL. */
+struct hl_sender_parts {
+    const struct hl_config *config;
+    struct hl_store *store;
+    struct hl_tracer *tracer;
+    struct hl_mailbox *news;
+};
+
+/* Starts the thread and gives the store its first credit. `why`: one line on failure (a CA file that cannot be read
+ * …). */
+HL_MUST_CHECK enum hl_err hl_sender_start(
+    struct hl_sender **out, const struct hl_sender_parts *parts, char *why, size_t why_len);
+/* Any thread, before the stop: see direct.h. */
+void hl_sender_send(struct hl_sender *sender, struct hl_direct *direct);
 const struct hl_sender_gauges *hl_sender_get_gauges(const struct hl_sender *sender);
 
 /* Takes no more leases, lets attempts in flight end for at most `grace_ms`, reports the rest as

@@ -138,3 +138,9 @@ export function assertWebhookDescribed(bytes) {
     const pointer = '/webhooks/runEnded/post/requestBody/content/application~1json/schema';
     assert.deepEqual(faultsOfBody(pointer, 'application/json', bytes), [], `webhook\n${bytes}`);
 }
+
+/** The same of an alert's. */
+export function assertAlertDescribed(bytes) {
+    const pointer = '/webhooks/alert/post/requestBody/content/application~1json/schema';
+    assert.deepEqual(faultsOfBody(pointer, 'application/json', bytes), [], `alert\n${bytes}`);
+}

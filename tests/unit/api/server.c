@@ -39,7 +39,9 @@ static void open_parts(struct server *s)
     char why[256];
     hl_log_setup(HL_LOG_ERROR, HL_LOG_JSON);
     cr_assert_eq(hl_store_open(&s->service.store, s->config, why, sizeof(why)), HL_OK, "%s", why);
-    cr_assert_eq(hl_sender_start(&s->sender, s->config, s->service.store, NULL, why, sizeof(why)),
+    cr_assert_eq(hl_sender_start(&s->sender,
+                     &(struct hl_sender_parts){.config = s->config, .store = s->service.store}, why,
+                     sizeof(why)),
         HL_OK, "%s", why);
     hl_journals_init(&s->journals, 10);
     s->service.journals = &s->journals;

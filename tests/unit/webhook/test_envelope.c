@@ -97,6 +97,20 @@ static void expect_text(const struct hl_leased *l, const char *text)
     "\"2026-11-21T08:00:00.123Z\",\"project_id\":\"p\",\"app_name\":\"a\",\"status\":\"" state     \
     "\""
 
+Test(envelope, of_an_alert_is_what_it_says_and_thin_settings_leave_it_alone)
+{
+    struct hl_leased l = make_leased();
+    static const char body[] = "{\"type\":\"hookline.alert.queue_age\"}\n";
+    struct hl_payload thin = {
+        .is_thin = true, .max_body = 1, .public_url = HL_STR("https://x.example")};
+    l.app = HL_STR("hookline.alerts");
+    set_body(&l, HL_ENCODING_JSON, body, strlen(body), "application/json");
+    expect_text(&l, body);
+    expect_payload(&l, &thin, body);
+    l.outcome.body = (struct hl_body){.where = HL_BODY_DROPPED, .size = 5};
+    expect_text(&l, "{\"type\":\"hookline.alert.unknown\",\"event_id\":\"" RUN_ID "\"}");
+}
+
 Test(envelope, embeds_json_byte_for_byte)
 {
     struct hl_leased l = make_leased();

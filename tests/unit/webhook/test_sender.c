@@ -20,7 +20,9 @@
 #include "store/attempt.h"
 #include "store/body_file.h"
 #include "store/question.h"
+#include "webhook/direct.h"
 #include "webhook/health.h"
+#include "webhook/news.h"
 #include "webhook/signature.h"
 
 #define OUTCOMES_MAX 1024
@@ -146,6 +148,21 @@ const char *hl_store_data_dir(const struct hl_store *s)
 /* --- the test's side
  * --------------------------------------------------------------------------------- */
 
+/* Who hears of destinations, and what became of what is sent without the store; the test's thread looks. */
+static struct hl_mailbox ear;
+
+static void no_wake(void *arg)
+{
+    (void)arg;
+}
+
+static enum hl_err try_start(char *why, size_t why_len)
+{
+    hl_mailbox_init(&ear, no_wake, NULL);
+    return hl_sender_start(&sender,
+        &(struct hl_sender_parts){.config = &config, .store = &store, .news = &ear}, why, why_len);
+}
+
 static void start(void)
 {
     char why[200];
@@ -161,8 +178,7 @@ static void start(void)
         cr_assert(hl_schedule_parse(HL_STR("1s,4s"), &config.schedule));
     cr_assert(hl_webhook_retry_on_parse(HL_STR("network,404,other"), &config.retried));
     config.service_name = HL_STR("Service");
-    cr_assert_eq(
-        hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK, "%s", why);
+    cr_assert_eq(try_start(why, sizeof(why)), HL_OK, "%s", why);
 }
 
 static void stop(void)
@@ -173,6 +189,11 @@ static void stop(void)
         hl_sender_free(sender);
     }
     hl_cidr_list_fini(&config.webhook_allow);
+    for (struct hl_msg *msg = hl_mailbox_take(&ear), *next; msg; msg = next) {
+        next = msg->next;
+        if (msg->type == HL_NEWS)
+            free(msg);
+    }
     for (unsigned i = 0; i < store.leased; i++)
         hl_leased_free(store.kept[i]);
     for (unsigned i = 0; i < store.told; i++)
@@ -966,16 +987,123 @@ Test(sender, frees_a_lease_that_came_too_late)
     cr_assert_eq(store.told, 0);
 }
 
+/* ---- for alerts ---- */
+
+static struct hl_msg *wait_for_ear(void)
+{
+    uint64_t give_up = hl_clock_mono_ms() + PATIENCE_MS;
+    struct hl_msg *msg;
+    while (!(msg = hl_mailbox_take(&ear))) {
+        cr_assert_lt(hl_clock_mono_ms(), give_up, "nothing is heard");
+        usleep(5000);
+    }
+    return msg;
+}
+
+static void assert_news(enum hl_news_kind kind, const char *destination, const char *error)
+{
+    struct hl_msg *msg = wait_for_ear();
+    cr_assert_eq(msg->type, HL_NEWS);
+    cr_assert_null(msg->next);
+    const struct hl_news *news = (const struct hl_news *)msg;
+    cr_assert_eq(news->kind, kind);
+    cr_assert_str_eq(news->destination, destination);
+    cr_assert_eq(strncmp(news->error, error, strlen(error)), 0, "%s", news->error);
+    free(msg);
+}
+
+Test(sender, tells_of_first_answers_dead_letters_and_destinations_that_fail_but_not_of_alerts)
+{
+    char url[128], origin[64];
+    config.webhook_concurrency = 1;
+    start();
+    snprintf(origin, sizeof(origin), "http://127.0.0.1:%u", receiver.port);
+    snprintf(url, sizeof(url), "%s/status/200?secret", origin);
+    give(make_leased(1, url, ""));
+    assert_news(HL_NEWS_ANSWERS, origin, "");
+    snprintf(url, sizeof(url), "%s/status/500", origin);
+    struct hl_leased *alert = make_leased(2, url, "");
+    alert->app = HL_STR("hookline.alerts");
+    give(alert);
+    wait_for_outcomes(2);
+    give(make_leased(3, url, ""));
+    assert_news(HL_NEWS_DEAD, origin, "status 500");
+    for (unsigned i = 0; i < HL_FAILING_AFTER; i++) {
+        struct hl_leased *l = make_leased(10 + i, "http://127.0.0.1:1/gone", "");
+        l->max_attempts = 2;
+        give(l);
+    }
+    wait_for_outcomes(3 + HL_FAILING_AFTER);
+    assert_news(HL_NEWS_FAILING, "http://127.0.0.1:1", "");
+}
+
+static struct hl_direct direct_to(const char *url)
+{
+    return (struct hl_direct){.reply_to = &ear,
+        .run_id = id_of(7),
+        .url = hl_str_from(url),
+        .body = HL_STR("{\"type\":\"hookline.alert.store_failing\"}")};
+}
+
+Test(sender, sends_an_alert_without_the_store_signed_and_as_it_stands)
+{
+    char url[64];
+    config.webhook_secret = HL_STR("shared");
+    start();
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/status/200", receiver.port);
+    struct hl_direct direct = direct_to(url);
+    hl_sender_send(sender, &direct);
+    while (wait_for_ear()->type != HL_DIRECT)
+        ;
+    cr_assert(direct.is_delivered);
+    const struct received *got = receiver_got(&receiver, 0);
+    cr_assert_eq(got->body_n, direct.body.n);
+    cr_assert_eq(memcmp(got->body, direct.body.p, direct.body.n), 0);
+    cr_assert_not_null(received_field(got, "webhook-signature"));
+    cr_assert_eq(store.told, 0, "the store hears nothing of it");
+}
+
+Test(sender, says_that_an_alert_was_refused_or_that_its_address_is)
+{
+    char refused[64];
+    const char *urls[] = {refused, "http://10.0.0.1/", "http://127.0.0.1:1/"};
+    start();
+    snprintf(refused, sizeof(refused), "http://127.0.0.1:%u/status/503", receiver.port);
+    for (size_t i = 0; i < HL_ARRAY_LEN(urls); i++) {
+        struct hl_direct direct = direct_to(urls[i]);
+        hl_sender_send(sender, &direct);
+        cr_assert_eq(wait_for_ear()->type, HL_DIRECT);
+        cr_assert_not(direct.is_delivered);
+    }
+}
+
+Test(sender, that_stops_gives_up_an_alert_that_hangs)
+{
+    char url[64];
+    start();
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/stall", receiver.port);
+    struct hl_direct direct = direct_to(url);
+    hl_sender_send(sender, &direct);
+    while (receiver_count(&receiver, "/stall") == 0)
+        usleep(5000);
+    hl_sender_stop(sender, 0, NULL, NULL);
+    hl_sender_join(sender);
+    cr_assert_eq(wait_for_ear()->type, HL_DIRECT);
+    cr_assert_not(direct.is_delivered);
+    hl_sender_free(sender);
+    sender = NULL;
+}
+
 Test(sender, does_not_start_with_a_setting_that_cannot_work)
 {
     char why[200];
     config.webhook_concurrency = 1;
     config.service_name = HL_STR("not a token");
-    cr_assert_neq(hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK);
+    cr_assert_neq(try_start(why, sizeof(why)), HL_OK);
     cr_assert_not_null(strstr(why, "HOOKLINE_SERVICE_NAME"));
     config.service_name = HL_STR("Service");
     config.webhook_ca_file = HL_STR("/nonexistent/ca.pem");
-    cr_assert_neq(hl_sender_start(&sender, &config, &store, NULL, why, sizeof why), HL_OK);
+    cr_assert_neq(try_start(why, sizeof(why)), HL_OK);
     cr_assert_not_null(strstr(why, "HOOKLINE_WEBHOOK_CA_FILE"));
     cr_assert_null(sender);
 }
