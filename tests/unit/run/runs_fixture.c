@@ -150,6 +150,12 @@ void gate_close(void)
     take_turn();
 }
 
+void gate_sleep(void)
+{
+    hl_gate_put_to_sleep(&service.connections.gate);
+    take_turn();
+}
+
 void gate_open(void)
 {
     struct hl_gate *gate = &service.connections.gate;

@@ -29,5 +29,7 @@ unsigned run_count(void);
 /* What checks of the app find out, or calls: the worker is told. */
 void gate_close(void); /* with a rule, it is shut */
 void gate_open(void);
+/* The app is put to sleep: the worker is told. */
+void gate_sleep(void);
 
 #endif

@@ -278,6 +278,101 @@ Test(dispatch, lets_the_slots_go_that_its_credit_holds)
     hl_counter_sub(&fake_store.gauges.queued_runs, 3);
 }
 
+/* ---- while the app sleeps ---- */
+
+static bool is_knocked(void)
+{
+    struct hl_bell *knock = &runs.gate.gate->knock;
+    bool is_rung = atomic_load(&knock->is_rung);
+    hl_bell_heard(knock);
+    return is_rung;
+}
+
+static struct hl_mailbox control;
+
+static void no_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void fall_asleep(void)
+{
+    hl_mailbox_init(&control, no_wake, NULL);
+    hl_bell_init(&runs.gate.gate->knock, &control, HL_GATE_KNOCKED);
+    start(4);
+    cr_assert(atomic_load(&runs.dispatch.may_claim));
+    gate_sleep();
+    assert_withdrawn();
+    cr_assert(atomic_load(&runs.dispatch.may_claim), "one may be on its way");
+    tell(HL_STORE_WITHDRAW);
+    cr_assert_not(atomic_load(&runs.dispatch.may_claim));
+    assert_credit(0);
+}
+
+static void wake_up(void)
+{
+    hl_gate_wake(runs.gate.gate);
+    gate_open();
+    free(fake_store_take(HL_STORE_WITHDRAW));
+    tell(HL_STORE_WITHDRAW);
+    assert_credit(4);
+}
+
+Test(dispatch, wakes_the_app_by_a_hint_and_claims_nothing_while_it_sleeps)
+{
+    fall_asleep();
+    cr_assert_not(is_knocked());
+    tell(HL_STORE_WORK);
+    cr_assert(is_knocked());
+    cr_assert_eq(fake_store.count, 0);
+    wake_up();
+}
+
+Test(dispatch, wakes_no_app_while_it_is_set_aside)
+{
+    fall_asleep();
+    runs.is_aside = true;
+    hl_dispatch_set_aside(&runs);
+    assert_withdrawn();
+    tell(HL_STORE_WITHDRAW);
+    tell(HL_STORE_WORK); /* it was on its way */
+    hl_demand_note_accepted(&runs);
+    cr_assert_not(is_knocked());
+    runs.is_aside = false;
+    hl_dispatch_set_aside(&runs);
+    assert_credit(0);
+    wake_up();
+}
+
+Test(dispatch, leaves_a_run_to_the_apps_of_other_replicas_as_long_as_they_take_it)
+{
+    fake_store.is_shared = true;
+    fall_asleep();
+    hl_counter_set(&fake_store.gauges.others_up, 1);
+    hl_counter_set(&fake_store.gauges.queued_runs, 1);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, (uint64_t)hl_clock_wall_ms());
+    hl_demand_note_accepted(&runs);
+    tell(HL_STORE_WORK);
+    cr_assert_not(is_knocked(), "they have some time for it");
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert_not(is_knocked(), "it has only just come");
+    assert_credit(0);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, (uint64_t)hl_clock_wall_ms() - 3000);
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert(is_knocked(), "they have no room");
+    hl_counter_set(&fake_store.gauges.others_up, 0);
+    hl_counter_set(&fake_store.gauges.others_waking, 1);
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert_not(is_knocked(), "one is about to take it");
+    assert_credit(0);
+    hl_counter_set(&fake_store.gauges.others_waking, 0);
+    hl_demand_note_accepted(&runs);
+    cr_assert(is_knocked(), "nobody else would");
+    hl_counter_set(&fake_store.gauges.queued_runs, 0);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 0);
+    wake_up();
+}
+
 /* A queued run has waited for as long as it may. */
 static void doom(void)
 {
@@ -309,6 +404,18 @@ Test(dispatch, ends_what_has_waited_too_long_for_an_app_that_takes_no_calls)
     cr_assert_eq(runs.dispatch.credit, 4);
     while (fake_store.count > 0)
         free(HL_CONTAINER_OF(fake_store_take(HL_STORE_CREDIT), struct hl_credit, m));
+}
+
+Test(dispatch, ends_nothing_that_waits_for_an_app_that_sleeps)
+{
+    config.app_start_timeout_ms = 1;
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 1);
+    fall_asleep();
+    runs.gate.gate->closed_ms = 0; /* as if for hours */
+    runs.dispatch.overdue.on_fire(&runs.dispatch.overdue);
+    cr_assert_eq(fake_store.count, 0);
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, 0);
+    wake_up();
 }
 
 Test(dispatch, ends_nothing_while_the_app_of_another_replica_takes_calls)
