@@ -381,7 +381,8 @@ static int run(struct hl_control *ctl)
     bool is_started = start_all(ctl, why, sizeof(why));
     if (is_started) {
         log_start(ctl);
-        hl_readiness_start(&ctl->readiness);
+        if (ctl->config->role != HL_REPLICA_FRONT)
+            hl_readiness_start(&ctl->readiness);
         hl_supervisor_start(&ctl->supervisor);
         hl_sleep_start(&ctl->sleep);
         hl_idle_start(&ctl->idle, &ctl->service, &ctl->wheel, hl_control_on_idle);

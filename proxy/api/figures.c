@@ -10,6 +10,7 @@
 #include "body/journals.h"
 #include "config/config.h"
 #include "config/endpoint.h"
+#include "config/option.h"
 #include "loop/log_writer.h"
 #include "run/service.h"
 #include "store/store.h"
@@ -65,6 +66,7 @@ void hl_figures_collect(struct hl_figures *figures, const struct hl_api_view *vi
     };
     if (hl_store_is_shared(view->store))
         figures->replica = view->service->config->replica;
+    figures->role = hl_replica_role_words[view->service->config->role];
     figures->traces = hl_tracer_get_counts(view->service->tracer);
     figures->has_tls = hl_service_speaks_tls(view->service->config);
     figures->has_app_tls = view->service->config->app_url.is_tls;

@@ -31,6 +31,7 @@ struct hl_figures {
     struct hl_process process;
     bool is_ready, is_gate_open;
     struct hl_str replica;   /* its name; empty: the store is this process's own */
+    const char *role;        /* likewise; static */
     int64_t clock_offset_ms; /* by how much the clock of all replicas is ahead of the machine's */
     int64_t started_ms, now_ms; /* wall time */
 };

@@ -7,6 +7,7 @@
 #include "api/metrics.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "api/exposition.h"
 #include "api/figures.h"
@@ -384,12 +385,15 @@ static void write_replicas(struct hl_exposition *t, const struct hl_figures *fig
 {
     static const char replica[] = "hookline_replica_info";
     const struct hl_store_gauges *store = figures->store;
-    char name[sizeof("name=\"\"") + 2 * HL_REPLICA_MAX];
+    char labels[sizeof("name=\"\",role=\"worker\"") + 2 * HL_REPLICA_MAX];
     if (figures->replica.n == 0)
         return;
-    hl_exposition_label(name, sizeof(name), "name", figures->replica);
-    hl_exposition_family(t, replica, "gauge", "Always 1; its label is HOOKLINE_REPLICA.");
-    hl_exposition_sample(t, replica, name, 1);
+    hl_exposition_label(labels, sizeof(labels), "name", figures->replica);
+    size_t n = strlen(labels);
+    snprintf(labels + n, sizeof(labels) - n, ",role=\"%s\"", figures->role);
+    hl_exposition_family(
+        t, replica, "gauge", "Always 1; its labels are HOOKLINE_REPLICA and HOOKLINE_ROLE.");
+    hl_exposition_sample(t, replica, labels, 1);
     if (!hl_counter_get(&store->is_uncounted))
         hl_exposition_number(t, "hookline_replicas", "gauge", "Replicas that are alive; " OF_ALL,
             hl_counter_get(&store->replicas));

@@ -43,10 +43,14 @@ static void begin_call(struct hl_rest_calls *calls, struct inquiry_call *own)
         return;
     }
     call->id = own->inquiry->awaited;
+    call->front = own->inquiry->front.is_one ? &own->inquiry->front : NULL;
     call->params.wait_ms = own->inquiry->wait_ms;
     hl_str_put(call->project, sizeof(call->project), own->inquiry->asker.project);
     hl_str_put(call->app, sizeof(call->app), own->inquiry->app);
-    hl_rest_show_response(call);
+    if (call->front)
+        hl_rest_answer_caller(call);
+    else
+        hl_rest_show_response(call);
 }
 
 /* Nobody waits for its answer: it is dropped if it waits. Takes the message. */
@@ -71,6 +75,11 @@ static void drop_inquiry(struct hl_rest_calls *calls, struct hl_inquiry_gone *go
 static void take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry)
 {
     struct hl_target target = {0};
+    if (inquiry->front.has_left) {
+        hl_rest_cancel_left(calls, &inquiry->awaited);
+        hl_inquiry_free(inquiry);
+        return;
+    }
     struct inquiry_call *own = calloc(1, sizeof(*own));
     bool is_call = !hl_id_is_nil(&inquiry->awaited);
     if (!own || (!is_call && !hl_target_split(hl_buf_str(&inquiry->target), &target))) {

@@ -111,11 +111,13 @@ struct hl_rest_call {
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
     struct hl_rest_wait wait;
     hl_rest_handler *after_wait;
-    hl_rest_handler *as_owner;     /* rest_handler.h */
-    hl_rest_handler *with_request; /* rest_handler.h */
-    bool is_counted;               /* of its account's rate, for a run that it makes */
-    struct hl_exchange *listing;   /* rest_function.c; NULL: the app is not being asked */
-    unsigned listing_address;      /* of the app's addresses, the next */
+    const struct hl_front_call *front; /* rest_front.c, borrowed; NULL: it is no call at a front */
+    uint64_t front_until_ms;           /* monotonic */
+    hl_rest_handler *as_owner;         /* rest_handler.h */
+    hl_rest_handler *with_request;     /* rest_handler.h */
+    bool is_counted;                   /* of its account's rate, for a run that it makes */
+    struct hl_exchange *listing;       /* rest_function.c; NULL: the app is not being asked */
+    unsigned listing_address;          /* of the app's addresses, the next */
     struct hl_rest_audited audited;
     struct hl_timer look; /* rest_drain.c, as is the next: what is left is counted again */
     uint64_t until_ms;    /* monotonic: then it is answered in any case; 0: it does not wait */

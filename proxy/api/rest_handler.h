@@ -9,8 +9,10 @@
 #include "store/audit.h"
 
 struct hl_delivery_row;
+struct hl_follow;
 struct hl_destination_row;
 struct hl_get_delivery;
+struct hl_get_run;
 struct hl_kept_request;
 struct hl_list_destinations;
 struct hl_recent_run;
@@ -73,6 +75,18 @@ void hl_rest_show_events(struct hl_rest_call *call);
 /* Of the run that call->id, call->project and call->app name, after call->params.wait_ms at the most: its
  * response as a synchronous caller gets it, or the 202. */
 void hl_rest_show_response(struct hl_rest_call *call);
+/* From the run, which has ended and whose body was asked for: its answer, or why there is none. */
+void hl_rest_answer_ended(struct hl_rest_call *call, struct hl_get_run *g);
+/* Who follows the call's run, without a place yet. NULL: out of memory. */
+struct hl_follow *hl_rest_make_follow(
+    const struct hl_rest_call *call, enum hl_run_state state, uint32_t attempt);
+
+/* ---- the answer to a call at a front (contract 17), which call->front describes: the same, after call->params.wait_ms
+ * it is 504; an event stream while it comes ---- */
+
+void hl_rest_answer_caller(struct hl_rest_call *call);
+/* Its caller has left. */
+void hl_rest_cancel_left(struct hl_rest_calls *calls, const struct hl_id *run_id);
 
 hl_rest_handler hl_rest_show_result;
 

@@ -29,7 +29,7 @@ static json_t *seconds(int64_t ms)
 json_t *hl_rest_replica_json(const struct hl_replica_row *r)
 {
     return HL_JSON_OBJECT({"replica_id", hl_json_id(&r->id)},
-        {"name", hl_json_text(hl_str_from(r->name))},
+        {"name", hl_json_text(hl_str_from(r->name))}, {"role", hl_json_text(hl_str_from(r->role))},
         {"version", hl_json_text(hl_str_from(r->version))},
         {"state", hl_json_text(hl_str_from(r->state))}, {"started_at", hl_json_time(r->started_ms)},
         {"age_seconds", seconds(r->age_ms)}, {"beat_seconds", seconds(r->beat_age_ms)},

@@ -225,6 +225,13 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
            hl_str_eq(value, HL_STR("0"));
 }
 
+static bool read_as(struct hl_rest_call *call, struct hl_str value)
+{
+    call->params.is_call = true;
+    call->params.is_plain = hl_str_eq(value, HL_STR("plain"));
+    return call->params.is_plain || hl_str_eq(value, HL_STR("answer"));
+}
+
 #define REASONS_ALLOWED                                                                            \
     "app_error, timeout, upstream_unreachable, upstream_reset, bad_response, interrupted, "        \
     "expired or response_not_kept"
@@ -265,6 +272,7 @@ static const struct param {
     {HL_REST_DRAIN_WAIT, "timeout", read_drain_wait, "a number of seconds"},
     {HL_REST_EVENTS, "last_event_id", read_last_event_id, "an id of at most 1024 bytes"},
     {HL_REST_EVENTS, "progress", read_progress, "true or false"},
+    {HL_REST_RELAYED, "as", read_as, "answer or plain"},
 };
 
 static const struct param *find(unsigned groups, const struct hl_param *given)
@@ -350,6 +358,8 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
     uint32_t seen = 0;
     call->params =
         (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .action = -1, .is_async = -1};
+    if (!hl_id_is_nil(&call->asker.relayed))
+        groups |= HL_REST_RELAYED;
     while (hl_query_next(&query, &given))
         if (given.raw.n > 0 && !read_param(call, groups, &given, &seen))
             return false;

@@ -27,6 +27,7 @@ enum {
     HL_REST_ACTION = 8192,      /* of the audit */
     HL_REST_DRAIN = 16384,      /* wait */
     HL_REST_DRAIN_WAIT = 32768, /* timeout */
+    HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -51,7 +52,8 @@ struct hl_rest_params {
     uint64_t wait_ms;    /* for the run's end, or the end of all */
     bool has_wait;       /* it was named */
     bool wants_progress;
-    size_t last_event_n; /* 0: none */
+    bool is_call, is_plain; /* another replica asks for a caller (struct hl_follow) */
+    size_t last_event_n;    /* 0: none */
     char last_event_id[HL_EVENT_ID_MAX];
 };
 

@@ -67,15 +67,12 @@ static void refuse_follower(struct hl_rest_call *call, enum hl_follow_verdict ve
         hl_rest_refuse(call, HL_REFUSAL_FOLLOWERS_FULL);
 }
 
-static void grant(struct hl_rest_call *call, enum hl_run_state state, uint32_t attempt)
+struct hl_follow *hl_rest_make_follow(
+    const struct hl_rest_call *call, enum hl_run_state state, uint32_t attempt)
 {
-    struct hl_journals *journals = hl_rest_get_parts(call)->service->journals;
-    struct hl_str who = {call->asker.identity, call->asker.identity_n};
     struct hl_follow *follow = calloc(1, sizeof(*follow));
-    if (!follow) {
-        hl_rest_refuse_memory(call);
-        return;
-    }
+    if (!follow)
+        return NULL;
     follow->run_id = call->id;
     hl_str_put(follow->project, sizeof(follow->project), call->project);
     hl_str_put(follow->app, sizeof(follow->app), call->app);
@@ -86,6 +83,20 @@ static void grant(struct hl_rest_call *call, enum hl_run_state state, uint32_t a
     follow->key = call->asker.key;
     follow->refused_from_ms = call->asker.refused_from_ms;
     follow->is_relayed = !hl_id_is_nil(&call->asker.relayed);
+    follow->is_call = call->params.is_call;
+    follow->is_plain = call->params.is_plain;
+    return follow;
+}
+
+static void grant(struct hl_rest_call *call, enum hl_run_state state, uint32_t attempt)
+{
+    struct hl_journals *journals = hl_rest_get_parts(call)->service->journals;
+    struct hl_str who = {call->asker.identity, call->asker.identity_n};
+    struct hl_follow *follow = hl_rest_make_follow(call, state, attempt);
+    if (!follow) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
     if (!take_last_event(call, follow)) {
         hl_follow_free(follow);
         hl_rest_refuse(call, HL_REFUSAL_EVENTS_ID_TWICE);
@@ -192,10 +203,13 @@ static bool has_response(const struct hl_outcome *o)
            o->state != HL_RUN_CANCELLED;
 }
 
-static void pass_on(struct hl_rest_call *call, const struct hl_outcome *o)
+static void pass_on(struct hl_rest_call *call, struct hl_get_run *g)
 {
+    const struct hl_outcome *o = &g->outcome;
     struct hl_reply *reply = &call->reply;
     enum hl_err err = HL_OK;
+    reply->head = g->answer_head;
+    hl_buf_init(&g->answer_head, 0);
     reply->status = o->http_status;
     reply->is_of_app = true;
     hl_str_put(reply->content_type, sizeof(reply->content_type), o->content_type);
@@ -211,10 +225,21 @@ static void pass_on(struct hl_rest_call *call, const struct hl_outcome *o)
         hl_rest_end(call);
 }
 
+void hl_rest_answer_ended(struct hl_rest_call *call, struct hl_get_run *g)
+{
+    const struct hl_outcome *o = &g->outcome;
+    if (!has_response(o))
+        refuse_failed(call, o);
+    else if (g->m.rc == HL_ERR_CORRUPT || o->body.where == HL_BODY_DROPPED ||
+             o->body.where == HL_BODY_UNKEPT)
+        refuse_lost(call);
+    else
+        pass_on(call, g);
+}
+
 static void answer(struct hl_rest_call *call)
 {
-    const struct hl_get_run *g = (const struct hl_get_run *)call->answers[0];
-    const struct hl_outcome *o = &g->outcome;
+    struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
     bool is_known = g->m.rc == HL_OK || g->m.rc == HL_ERR_CORRUPT;
     if (!is_known || !hl_run_state_is_final(g->run.state)) {
         say_accepted(call);
@@ -224,13 +249,8 @@ static void answer(struct hl_rest_call *call)
         (unsigned long long)(call->params.wait_ms / 1000));
     if (err)
         hl_rest_refuse_memory(call);
-    else if (!has_response(o))
-        refuse_failed(call, o);
-    else if (g->m.rc == HL_ERR_CORRUPT || o->body.where == HL_BODY_DROPPED ||
-             o->body.where == HL_BODY_UNKEPT)
-        refuse_lost(call);
     else
-        pass_on(call, o);
+        hl_rest_answer_ended(call, g);
 }
 
 /* ---- the kept response of a run ---- */

@@ -36,8 +36,11 @@ static void be_over(struct hl_rest_wait *wait)
 void hl_rest_waits_end(struct hl_rest_waits *waits)
 {
     waits->is_over = true;
-    HL_LIST_EACH_SAFE (node, &waits->list)
-        be_over(HL_CONTAINER_OF(node, struct hl_rest_wait, node));
+    HL_LIST_EACH_SAFE (node, &waits->list) {
+        struct hl_rest_wait *wait = HL_CONTAINER_OF(node, struct hl_rest_wait, node);
+        if (!wait->is_call)
+            be_over(wait);
+    }
 }
 
 void hl_rest_waits_close(struct hl_rest_waits *waits)
@@ -103,6 +106,7 @@ static bool post(struct hl_rest_wait *wait, enum hl_store_op op, const struct hl
     watch->m.reply_to = wait->waits->mail;
     watch->m.from = wait->name;
     watch->run_id = *run_id;
+    watch->wants_head = wait->is_call;
     enum hl_err err = hl_store_post(wait->waits->store, &watch->m);
     (void)err; /* only ACCEPT and RECORD can be refused */
     return true;
@@ -122,7 +126,8 @@ bool hl_rest_wait_begin(struct hl_rest_wait *wait, struct hl_rest_waits *waits,
     wait->waits = waits;
     wait->name = name;
     wait->run_id = *run_id;
-    if (waits->is_over || waits->n >= waits->max || !enter_subject(wait, subject))
+    bool is_over = waits->is_over && !wait->is_call;
+    if (is_over || waits->n >= waits->max || !enter_subject(wait, subject))
         return false;
     if (!post(wait, HL_STORE_WATCH, run_id)) {
         leave_subject(wait);

@@ -33,6 +33,9 @@ struct hl_rest_wait {
     struct hl_timer timer;
     struct hl_slot_name name; /* of its call */
     struct hl_id run_id, subject;
+    /* A call's own at a front, set before it begins: it is told of the head of a stream, too, and waits on while the
+     * process ends. */
+    bool is_call;
     bool is_watched;                               /* the store has its message */
     bool is_over;                                  /* the run has ended, or the time is over */
     void (*on_watched)(struct hl_rest_wait *wait); /* from now on no end is missed */

@@ -14,6 +14,8 @@ struct hl_run_terms {
     uint64_t timeout_ms;
     /* Until it is inside for the first time, then it ends as expired; 0: none but what settings say of waiting. */
     uint64_t start_timeout_ms;
+    /* Asynchronous, with `wait_ms`: a front's caller waits for nothing but the app's own answer. */
+    bool has_caller;
     uint32_t max_attempts;     /* asynchronous; 0: as settings say then */
     enum hl_priority priority; /* normal, where it `asks_priority` not */
     bool asks_priority;        /* by X-Run-Priority */

@@ -20,7 +20,10 @@ struct hl_follow {
     uint64_t key;            /* what has signed it, as the keeper of tokens names it; 0: nothing */
     int64_t refused_from_ms; /* when that token has expired, wall time; 0: there was none */
     bool is_relayed;         /* another replica asks: it is passed to no third one */
-    uint16_t wanted_n;       /* 0: from the first event on */
+    /* It is the caller of the run, at a front, to whom the stream is the answer to his call: it ends as the run does;
+     * `is_plain`: with the app's own bytes, without ids of ours; `has_begun`: he has the head. */
+    bool is_call, is_plain, has_begun;
+    uint16_t wanted_n; /* 0: from the first event on */
     char wanted[HL_EVENT_ID_MAX];
     struct hl_follow_place place;
 };

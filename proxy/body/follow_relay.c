@@ -85,7 +85,8 @@ bool hl_follow_relay_begin(struct hl_follower *f, const struct hl_get_run *g)
         .project = g->run.project,
         .app = g->run.app,
         .run_id = grant->run_id,
-        .wants_progress = grant->wants_progress};
+        .wants_progress = grant->wants_progress,
+        .as = grant->is_call ? grant->is_plain ? "plain" : "answer" : NULL};
     if (g->home.n == 0 || grant->is_relayed || f->has_relayed || f->cursor.has_origin)
         return false;
     if (f->cursor.is_seeking)

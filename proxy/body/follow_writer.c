@@ -73,6 +73,15 @@ static size_t count_mark(struct hl_follow_writer *w, uint64_t offset, struct hl_
     return n;
 }
 
+static size_t take_plain(struct hl_follow_writer *w, struct hl_str *bytes)
+{
+    size_t n = bytes->n < HL_FOLLOW_WRITE ? bytes->n : HL_FOLLOW_WRITE;
+    memcpy(w->out + HL_CHUNK_HEAD_MAX, bytes->p, n);
+    hl_event_ids_pass(&w->ids, (struct hl_str){bytes->p, n});
+    *bytes = (struct hl_str){bytes->p + n, bytes->n - n};
+    return n;
+}
+
 bool hl_follow_writer_pass(struct hl_follow_writer *w, uint64_t *offset, struct hl_str bytes)
 {
     size_t mark_n = count_mark(w, *offset, bytes);
@@ -80,7 +89,9 @@ bool hl_follow_writer_pass(struct hl_follow_writer *w, uint64_t *offset, struct 
     bytes = (struct hl_str){bytes.p + mark_n, bytes.n - mark_n};
     while (bytes.n > 0 && !hl_follow_writer_is_blocked(w)) {
         size_t had = bytes.n;
-        size_t n = hl_event_ids_put(&w->ids, &bytes, w->out + HL_CHUNK_HEAD_MAX, HL_FOLLOW_WRITE);
+        size_t n = w->grant->is_plain ? take_plain(w, &bytes)
+                                      : hl_event_ids_put(&w->ids, &bytes,
+                                            w->out + HL_CHUNK_HEAD_MAX, HL_FOLLOW_WRITE);
         *offset += had - bytes.n;
         if (!write_out(w, n))
             return false;
@@ -116,6 +127,12 @@ static bool write_run(
     return hl_follow_writer_say(w, (struct hl_str){text, (size_t)n});
 }
 
+/* Whether the app has ended its answer. */
+static bool is_answer_whole(enum hl_run_state state, enum hl_run_reason reason)
+{
+    return state == HL_RUN_SUCCESS || (state == HL_RUN_FAILURE && reason == HL_REASON_APP_ERROR);
+}
+
 void hl_follow_writer_finish(
     struct hl_follow_writer *w, enum hl_run_state state, enum hl_run_reason reason)
 {
@@ -123,5 +140,5 @@ void hl_follow_writer_finish(
         w->grant->wants_progress && hl_run_state_is_final(state) && hl_event_ids_is_whole(&w->ids);
     if (says_so && !write_run(w, state, reason))
         return;
-    hl_follow_writer_end(w, true);
+    hl_follow_writer_end(w, !w->grant->is_call || is_answer_whole(state, reason));
 }

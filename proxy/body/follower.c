@@ -65,7 +65,7 @@ static enum hl_follow_step take_step(struct hl_follower *f)
 static bool is_in_the_way(const struct hl_follower *f)
 {
     struct hl_journal_look now;
-    if (!f->desk->is_draining)
+    if (!f->desk->is_draining || f->grant->is_call)
         return false;
     if (!f->tap)
         return true;
@@ -99,6 +99,8 @@ static void run_on(struct hl_follower *f)
 
 void hl_follower_start(struct hl_follower *f)
 {
+    if (f->grant->has_begun)
+        hl_follow_clock_set_beat(&f->clock);
     run_on(f);
 }
 
@@ -189,6 +191,7 @@ static void assemble(
         .grant = grant,
         .clock = &f->clock,
         .out = desk->out,
+        .is_answered = grant->has_begun,
         .is_chunked = is_chunked};
     f->cursor = (struct hl_follow_cursor){
         .writer = &f->writer, .grant = grant, .is_seeking = grant->wanted_n > 0};

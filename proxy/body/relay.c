@@ -182,6 +182,8 @@ static enum hl_err write_request(
         hl_buf_printf(&r->request, "GET /v2/projects/%.*s/apps/%.*s/runs/%.*s/events?progress=%s",
             HL_STR_ARG(request->project), HL_STR_ARG(request->app), HL_ID_TEXT, id,
             request->wants_progress ? "true" : "false");
+    if (!err && request->as)
+        err = hl_buf_printf(&r->request, "&as=%s", request->as);
     if (!err)
         err = write_last_event_id(&r->request, request->last_event_id);
     return err ? err

@@ -40,6 +40,8 @@ struct hl_relay_request {
     struct hl_id run_id;
     struct hl_str last_event_id; /* empty: from the first one on */
     bool wants_progress;
+    const char *
+        as; /* what it is to the caller (hl_follow.is_call): "answer" with ids, "plain"; NULL: he is none */
 };
 
 /* NULL: it cannot be asked. Else `end` follows, after the return, unless it is dropped. */

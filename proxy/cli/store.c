@@ -205,10 +205,10 @@ int hl_cli_store_rekey(const struct hl_cli *cli)
 
 static void print_replicas(const struct hl_cli *cli, const json_t *replicas)
 {
-    static const char *const titles[] = {
-        "REPLICA", "NAME", "VERSION", "STATE", "STARTED", "LAST BEAT", "RUNS", "DELIVERIES"};
+    static const char *const titles[] = {"REPLICA", "NAME", "ROLE", "VERSION", "STATE", "STARTED",
+        "LAST BEAT", "RUNS", "DELIVERIES"};
     static const char *const members[] = {
-        "replica_id", "name", "version", "state", "started_at", NULL, "runs", "deliveries"};
+        "replica_id", "name", "role", "version", "state", "started_at", NULL, "runs", "deliveries"};
     struct hl_cli_table table;
     char text[HL_CLI_MEMBER_TEXT];
     size_t i;

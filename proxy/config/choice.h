@@ -19,6 +19,8 @@ enum hl_app_gate { HL_APP_GATE_START, HL_APP_GATE_ALWAYS, HL_APP_GATE_OFF };
 enum hl_webhook_payload { HL_WEBHOOK_PAYLOAD_FULL, HL_WEBHOOK_PAYLOAD_THIN };
 enum hl_proxy_resolve { HL_PROXY_RESOLVE_HOOKLINE, HL_PROXY_RESOLVE_PROXY };
 enum hl_store_kind { HL_STORE_SQLITE, HL_STORE_MEMORY, HL_STORE_POSTGRES };
+/* What a replica does: everything, or either half (contract 17). */
+enum hl_replica_role { HL_REPLICA_ALL, HL_REPLICA_FRONT, HL_REPLICA_WORKER };
 
 /* Where a listener binds. */
 struct hl_listen_address {

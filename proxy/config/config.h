@@ -170,6 +170,8 @@ struct hl_config {
     struct hl_str replica;     /* never empty after loading */
     struct hl_str replica_url; /* empty: by address */
     uint64_t replica_ttl_ms;
+    enum hl_replica_role role;
+    uint64_t front_timeout_ms; /* FRONT: of a synchronous call */
 
     /* the process */
     uint32_t workers; /* never 0 after loading: hl_cpu_count() */

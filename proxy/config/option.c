@@ -213,6 +213,8 @@ static const char *const admin_auth_words[] = {[HL_ADMIN_AUTH_AUTO] = "auto",
     NULL};
 static const char *const caller_gone_words[] = {
     [HL_CALLER_GONE_CANCEL] = "cancel", [HL_CALLER_GONE_FINISH] = "finish", NULL};
+const char *const hl_replica_role_words[] = {
+    [HL_REPLICA_ALL] = "all", [HL_REPLICA_FRONT] = "front", [HL_REPLICA_WORKER] = "worker", NULL};
 static const char *const gate_words[] = {[HL_APP_GATE_START] = "start",
     [HL_APP_GATE_ALWAYS] = "always",
     [HL_APP_GATE_OFF] = "off",
@@ -578,6 +580,11 @@ const struct hl_option hl_options[] = {
         .is_valid = is_replica_url,
         .allowed = "http:// or https://, a host and a port, and nothing after them",
         .help = "with postgres: where other replicas reach this one's run listener, to follow a stream that is here"},
+    {ROW(WORD, "ROLE", role, "all"), .words = hl_replica_role_words,
+        .help = "with postgres: front: takes calls and has no app, workers run them; worker: takes no calls and runs "
+                "what is queued; all: both"},
+    {ROW(DURATION, "FRONT_TIMEOUT", front_timeout_ms, "15m"), .min = 1, .max = 12 * HOUR,
+        .help = "how long the caller of a synchronous call waits at a front; then 504, and its run is cancelled"},
     {ROW(DURATION, "REPLICA_TTL", replica_ttl_ms, "60s"), .min = 3 * SECOND, .max = HOUR,
         .help = "with postgres: how long a replica may be silent; then its runs end as interrupted and "
                 "others send its webhooks; the same for all replicas"},

@@ -46,6 +46,7 @@ extern const size_t hl_option_count;
 
 /* As one writes them, in the order of enum hl_store_kind; ends with NULL. */
 extern const char *const hl_store_words[];
+extern const char *const hl_replica_role_words[];
 
 /* `log_format` before hl_config_settle has decided. */
 #define HL_LOG_FORMAT_AUTO 2

@@ -263,6 +263,28 @@ static enum hl_err check_store(const struct hl_config *config, struct hl_buf *pr
     return config->store == HL_STORE_SQLITE ? check_sqlite(config, problems) : HL_OK;
 }
 
+/* The halves meet in a queue that both reach. */
+static enum hl_err check_role(const struct hl_config *config, struct hl_buf *problems)
+{
+    const char *role = hl_replica_role_words[config->role];
+    if (config->role == HL_REPLICA_ALL && is_given(config, HL_STR("HOOKLINE_FRONT_TIMEOUT")))
+        return hl_buf_printf(problems,
+            "HOOKLINE_FRONT_TIMEOUT: has no effect without HOOKLINE_ROLE=front: set that, or leave "
+            "HOOKLINE_FRONT_TIMEOUT out\n");
+    if (config->role == HL_REPLICA_ALL)
+        return HL_OK;
+    if (config->store != HL_STORE_POSTGRES)
+        return hl_buf_printf(problems,
+            "HOOKLINE_ROLE: \"%s\" needs HOOKLINE_STORE=postgres, which fronts and workers share: "
+            "set that, or leave HOOKLINE_ROLE out\n",
+            role);
+    if (config->role == HL_REPLICA_FRONT && config->app_command.n > 0)
+        return hl_buf_printf(problems,
+            "HOOKLINE_APP_COMMAND: has no effect with HOOKLINE_ROLE=front, which has no app: leave "
+            "one of them out\n");
+    return HL_OK;
+}
+
 static enum hl_err settle_retries(struct hl_config *config, struct hl_buf *problems)
 {
     bool has_list = config->run_retry_on.n > 0;
@@ -430,6 +452,8 @@ enum hl_err hl_config_settle(struct hl_config *config, struct hl_buf *problems)
         err = settle_replica(config);
     if (!err)
         err = check_store(config, problems);
+    if (!err)
+        err = check_role(config, problems);
     if (!err)
         err = check_ca_file(config, problems);
     if (!err)

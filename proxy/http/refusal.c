@@ -133,6 +133,16 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "HOOKLINE_PROJECT_ID, which is not set, or a path in HOOKLINE_PUBLIC_PATHS. The path of a "
         "run is /v4/{project_id}/{app_name}/run."),
 
+    ROW(FRONT_UPGRADE, 501,
+        "This replica is a front (HOOKLINE_ROLE=front): it has no app of its own to upgrade a "
+        "connection to."),
+    ROW(FRONT_PASS, 501,
+        "This replica is a front (HOOKLINE_ROLE=front): it has no app of its own to pass requests "
+        "to. The path of a run is /v4/{project_id}/{app_name}/run."),
+    ROW(WORKER, 421,
+        "This replica is a worker (HOOKLINE_ROLE=worker): it only runs what is queued. Send calls "
+        "to a front."),
+
     /* ---- how a run is asked for ---- */
     ROW(PARAM_TWICE, 400,
         "The parameter async or webhookEndpoint is given more than once. Send it once."),
@@ -318,6 +328,14 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(WAITED_UNKEPT, 502,
         "The app has answered, but its response was not kept: the run's record (Location) says "
         "why."),
+    ROW(FRONT_LATE, 504,
+        "The call was not answered within HOOKLINE_FRONT_TIMEOUT, and its run was cancelled. "
+        "Long ones are better made with async=true."),
+    LATER(FRONT_FULL, 503, CALLS,
+        "HOOKLINE_MAX_WAITERS callers wait at this front already: the call was taken back."),
+    LATER(FRONT_STREAMS, 503, CALLS,
+        "HOOKLINE_MAX_FOLLOWERS callers read event streams at this front already: the call was "
+        "taken back."),
     ROW(RUN_CANCELLED, 410,
         "The run was cancelled before the app answered. Call again if it is still wanted."),
     ROW(STORED_BODY_UNREADABLE, 500, "The stored request body cannot be read."),

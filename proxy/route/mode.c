@@ -222,6 +222,8 @@ static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_
     const struct hl_config *config, char *url_space);
 static enum hl_refusal_cause read_secret(struct hl_plan *plan, const struct hl_head *head);
 static enum hl_refusal_cause read_idempotency_key(struct hl_plan *plan, const struct hl_head *head);
+static enum hl_refusal_cause queue_call(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config);
 
 enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_hookline_params *params, const struct hl_config *config,
@@ -235,7 +237,22 @@ enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *h
     }
     if (!fault && plan->is_async)
         fault = read_idempotency_key(plan, head);
-    return fault ? fault : read_run_fields(plan, head, config);
+    if (!fault)
+        fault = read_run_fields(plan, head, config);
+    return !fault && config->role == HL_REPLICA_FRONT ? queue_call(plan, head, config) : fault;
+}
+
+/* A front's calls are runs of the queue, all of them, with what was asked of a synchronous one. */
+static enum hl_refusal_cause queue_call(
+    struct hl_plan *plan, const struct hl_head *head, const struct hl_config *config)
+{
+    if (plan->is_websocket)
+        return HL_REFUSAL_FRONT_UPGRADE;
+    if (plan->is_async)
+        return HL_REFUSAL_NONE;
+    plan->is_async = plan->terms.has_caller = true;
+    plan->terms.wait_ms = config->front_timeout_ms;
+    return read_idempotency_key(plan, head);
 }
 
 /* 1 or 0; -1 for any other text. */

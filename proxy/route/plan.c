@@ -189,6 +189,10 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     struct hl_str path;
     struct hl_hookline_params params;
     plan->kind = HL_PLAN_RUN;
+    if (config->role == HL_REPLICA_WORKER) {
+        refuse(plan, HL_REFUSAL_WORKER);
+        return;
+    }
     if (!read_names(plan, target->path, &path) || !is_served_here(plan, config))
         return;
     plan->asks_token = config->auth == HL_AUTH_JWT;
@@ -345,8 +349,12 @@ static bool is_public(
 static void plan_pass(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config, struct hl_plan_scratch *scratch)
 {
-    if (!config->passthrough) {
-        refuse(plan, HL_REFUSAL_NOT_PASSED);
+    if (config->role == HL_REPLICA_WORKER || !config->passthrough) {
+        refuse(plan, config->role == HL_REPLICA_WORKER ? HL_REFUSAL_WORKER : HL_REFUSAL_NOT_PASSED);
+        return;
+    }
+    if (config->role == HL_REPLICA_FRONT) {
+        refuse(plan, head->is_websocket_upgrade ? HL_REFUSAL_FRONT_UPGRADE : HL_REFUSAL_FRONT_PASS);
         return;
     }
     plan->asks_token = config->auth == HL_AUTH_JWT && !is_public(head, target, config);

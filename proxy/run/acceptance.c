@@ -36,7 +36,7 @@ static void refuse_saying(struct hl_run *run, const struct hl_refusal *why)
     hl_allowance_undo(&run->allowance);
     if (c) {
         struct hl_answer a = {.refusal = why, .run_id = &run->id};
-        hl_client_answer(c, &a, HL_MODE_ASYNC);
+        hl_client_answer(c, &a, run->terms.has_caller ? HL_MODE_SYNC : HL_MODE_ASYNC);
     }
     hl_run_free(run);
 }
@@ -271,6 +271,8 @@ static void answer_accepted(struct hl_run *run, const struct hl_accept *accept)
     run->client = NULL;
     if (c && run->terms.wait_ms > 0)
         runs->await(c, accept, run->terms.wait_ms);
+    else if (!c && run->terms.has_caller)
+        runs->leave(runs, accept);
     else if (c)
         write_accepted(run, c, accept);
     HL_CRASH_POINT(ACCEPT_ANSWERED);

@@ -422,7 +422,9 @@ static void on_overdue(struct hl_timer *timer)
 
 void hl_demand_start(struct hl_runs *runs)
 {
-    uint32_t workers = runs->service->worker_count, total = runs->config->async_concurrency;
+    bool is_front = runs->config->role == HL_REPLICA_FRONT;
+    uint32_t workers = runs->service->worker_count;
+    uint32_t total = is_front ? 0 : runs->config->async_concurrency;
     runs->dispatch.max = total / workers + (runs->index < total % workers ? 1 : 0);
     hl_timer_init(&runs->dispatch.others, on_others);
     hl_timer_init(&runs->dispatch.overdue, on_overdue);

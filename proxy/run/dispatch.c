@@ -153,6 +153,7 @@ static struct hl_run *run_of(struct hl_runs *runs, struct hl_claimed *claimed)
     run->terms.timeout_ms = runs->config->response_grace_period_ms;
     if (claimed->terms.timeout_ms > 0 && claimed->terms.timeout_ms < run->terms.timeout_ms)
         run->terms.timeout_ms = claimed->terms.timeout_ms;
+    run->terms.has_caller = claimed->terms.has_caller;
     if (prepare(run))
         return run;
     claimed->quota = run->allowance.quota;

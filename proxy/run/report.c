@@ -50,6 +50,7 @@ void hl_report_end(struct hl_run *run)
     f->m.from = run->name;
     f->run_id = run->id;
     f->epoch = hl_run_epoch(run);
+    f->has_caller = run->terms.has_caller;
     HL_CRASH_POINT(FINISH_READY);
     /* What the app said last may not be in the log yet. */
     if (f->outcome.state == HL_RUN_FAILURE && runs->service->failures && !runs->is_cut)

@@ -79,6 +79,24 @@ static enum hl_run_beats find_beats(const struct hl_run *run, const struct hl_he
     return may ? HL_BEATS_ALLOWED : HL_BEATS_NONE;
 }
 
+/* For a caller at a front, who makes his own of it: what is between that one and him is not said yet. */
+static bool keep_head(struct hl_run *run, const struct hl_head *head)
+{
+    struct hl_runs *runs = run->runs;
+    const struct hl_response_edit edit = {.run_id = &run->id,
+        .date = hl_date_now(runs->date),
+        .caller_minor = 1,
+        .is_head_request = run->request.method == HL_METHOD_HEAD,
+        .is_event_stream = run->response.is_event_stream};
+    struct hl_buf *kept = &run->store.finish->answer_head;
+    size_t n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
+    kept->n = 0;
+    if (n > 0 && hl_buf_append(kept, runs->scratch, n) == HL_OK)
+        return true;
+    fail_bad_response(run, hl_refusal_make(HL_REFUSAL_APP_HEAD_NOT_PASSED));
+    return false;
+}
+
 /* The final head: everything about the response is decided here. */
 static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
 {
@@ -96,9 +114,13 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
     run->response.framing = hl_passage_framing(run, head);
     if (run->store.record == HL_RECORD_OPEN) {
+        if (run->terms.has_caller && !keep_head(run, head))
+            return false;
         hl_tee_begin(run, head, &spool_events);
         hl_run_retry_note(run, head);
     }
+    if (is_kept && run->terms.has_caller)
+        hl_stream_share_head(&run->stream->share);
     if (run->terms.keeps_stream && hl_run_stream_is_for_nobody(run)) {
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
         return false;

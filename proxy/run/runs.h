@@ -86,6 +86,8 @@ struct hl_runs {
     struct hl_dispatch dispatch;
     /* A caller waits for the response of the run that was accepted: takes the client. */
     void (*await)(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);
+    /* Such a caller at a front has left before it could be given away. */
+    void (*leave)(struct hl_runs *runs, const struct hl_accept *accept);
     struct hl_message_rules rules; /* of the app's answers */
     bool is_draining;              /* no new claims */
     bool is_aside;                 /* nor now, until that is taken back */

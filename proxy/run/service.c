@@ -64,6 +64,12 @@ static bool is_asleep(const struct hl_service *service)
            hl_gate_closed_for(gate) < service->config->app_wake_timeout_ms;
 }
 
+/* No app is behind it. */
+static bool is_front(const struct hl_service *service)
+{
+    return service->config->role == HL_REPLICA_FRONT;
+}
+
 static size_t list_bars(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {
@@ -77,6 +83,12 @@ static size_t list_bars(
         problems[n++] = "the store is failing: asynchronous calls are refused, see the log";
     if (hl_counter_get(&hl_store_get_gauges(service->store)->is_full))
         problems[n++] = "the store is full: asynchronous calls are refused until space is free";
+    if (is_front(service)) {
+        if (has_lost_store(service))
+            problems[n++] = "the database cannot be reached or refuses writes, and a front has "
+                            "nothing else to take calls with";
+        return n;
+    }
     if (is_asleep(service))
         return n;
     if (!hl_readiness_is_ready(service->readiness))
@@ -91,7 +103,7 @@ size_t hl_service_problems(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {
     size_t n = list_bars(service, problems);
-    if (has_lost_store(service))
+    if (has_lost_store(service) && !is_front(service))
         problems[n++] = "the database cannot be reached or refuses writes: asynchronous calls may "
                         "be refused until it recovers, and finished runs are kept until then";
     return n;

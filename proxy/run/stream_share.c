@@ -63,7 +63,7 @@ static void try_later(struct hl_stream_share *s)
 static void post_part(struct hl_stream_share *s, struct hl_keep_stream *part, size_t n)
 {
     part->bytes.n = n;
-    if (n > 0 && post(s, HL_STORE_KEEP_STREAM, &part->m))
+    if ((n > 0 || part->answer_head.n > 0) && post(s, HL_STORE_KEEP_STREAM, &part->m))
         return;
     hl_keep_stream_free(part);
     try_later(s);
@@ -110,6 +110,12 @@ static bool begin_reading(struct hl_stream_share *s, struct hl_keep_stream *part
     return false;
 }
 
+/* The first part has it. */
+static bool owes_head(const struct hl_stream_share *s)
+{
+    return s->run->terms.has_caller && !s->is_head_told && s->run->store.finish;
+}
+
 /* NULL: out of memory. */
 static struct hl_keep_stream *make_part(const struct hl_stream_share *s, size_t room)
 {
@@ -122,7 +128,10 @@ static struct hl_keep_stream *make_part(const struct hl_stream_share *s, size_t 
     part->epoch = hl_run_epoch(run);
     part->attempt = run->store.claimed ? run->store.claimed->attempt : 1;
     part->at = s->at;
-    if (hl_buf_reserve(&part->bytes, room) == HL_OK)
+    enum hl_err err = hl_buf_reserve(&part->bytes, room);
+    if (!err && owes_head(s))
+        err = hl_buf_append_str(&part->answer_head, hl_buf_str(&run->store.finish->answer_head));
+    if (!err)
         return part;
     hl_keep_stream_free(part);
     return NULL;
@@ -138,7 +147,7 @@ static void send_part(struct hl_stream_share *s, uint64_t pending)
         try_later(s);
         return;
     }
-    size_t n = hl_journal_read(journal_of(s), s->at, part->bytes.p, room, &is_file);
+    size_t n = room > 0 ? hl_journal_read(journal_of(s), s->at, part->bytes.p, room, &is_file) : 0;
     if (n == 0 && is_file && begin_reading(s, part, room))
         return;
     post_part(s, part, n);
@@ -150,6 +159,12 @@ static uint64_t pending(const struct hl_stream_share *s)
     struct hl_journal_look now;
     hl_journal_observe(journal_of(s), &now);
     return !now.is_dropped && now.size > s->at ? now.size - s->at : 0;
+}
+
+void hl_stream_share_head(struct hl_stream_share *s)
+{
+    if (s->run && !s->is_busy && owes_head(s))
+        send_part(s, pending(s));
 }
 
 void hl_stream_share_note(struct hl_stream_share *s)
@@ -167,7 +182,7 @@ static void on_parts(struct hl_timer *timer)
 {
     struct hl_stream_share *s = HL_CONTAINER_OF(timer, struct hl_stream_share, parts);
     uint64_t n = s->is_busy ? 0 : pending(s);
-    if (n > 0)
+    if (n > 0 || (!s->is_busy && owes_head(s)))
         send_part(s, n);
     else if (!s->is_busy && s->run->spool && hl_spool_size(s->run->spool) > s->at)
         hl_timer_arm(s->run->runs->wheel, timer, PART_MS); /* the disk is slow */
@@ -180,6 +195,7 @@ static void on_kept(struct hl_stream_share *s, const struct hl_keep_stream *part
         hl_stream_share_fini(s);
     } else if (part->m.rc == HL_OK) {
         s->at += part->bytes.n;
+        s->is_head_told |= part->answer_head.n > 0;
         uint64_t n = pending(s);
         if (n > 0 && part->bytes.n == HL_STREAM_PART_MAX)
             send_part(s, n); /* it was there when that part went: its second is over */

@@ -17,6 +17,7 @@ struct hl_stream_share {
     struct hl_timer parts, progress;
     uint64_t at;                       /* what stands before it is in the store */
     bool is_busy;                      /* a part is being read, or is on its way */
+    bool is_head_told;                 /* to a caller at a front */
     bool is_said;                      /* the store was told of progress a short time ago */
     bool has_news;                     /* there is newer one */
     struct hl_stream_reading *reading; /* in the pool; NULL: none */
@@ -24,6 +25,8 @@ struct hl_stream_share {
 
 /* The run's stream has been opened. */
 void hl_stream_share_init(struct hl_stream_share *s, struct hl_run *run);
+/* terms.has_caller: the head of its answer is there, and is told at once. */
+void hl_stream_share_head(struct hl_stream_share *s);
 /* More can be read in its journal. */
 void hl_stream_share_note(struct hl_stream_share *s);
 /* The run said how far it is. */

@@ -87,6 +87,9 @@ struct hl_finish {
     /* For the overview: inside the app, of its last attempt; before that. As RECORD or CLAIM counted them. */
     int64_t run_us, queued_us;
     struct hl_buf log; /* what is kept of the log about it; owned by the message; may be empty */
+    bool has_caller;   /* at a front: he is told at once */
+    /* The head of the app's answer, for him; likewise. */
+    struct hl_buf answer_head;
 };
 void hl_finish_free(struct hl_finish *f);
 
@@ -113,6 +116,8 @@ struct hl_cancel_run {
 struct hl_watch {
     struct hl_store_msg m;
     struct hl_id run_id;
+    bool
+        wants_head; /* it comes back too when the head of an answer that goes on is there (KEEP_STREAM) */
     struct hl_watch *next; /* the store's */
 };
 

@@ -47,6 +47,7 @@ static const struct hl_column claimed_columns[] = {
     HL_COLUMN(struct hl_claimed, created_ms, INT),
     HL_COLUMN(struct hl_claimed, terms.timeout_ms, INT),
     HL_COLUMN(struct hl_claimed, terms.max_attempts, INT),
+    HL_COLUMN(struct hl_claimed, terms.has_caller, INT),
     HL_TERMS_COLUMNS(struct hl_claimed),
     HL_COLUMN(struct hl_claimed, project, TEXT),
     HL_COLUMN(struct hl_claimed, app, TEXT),
@@ -168,6 +169,7 @@ void hl_told_tally_free(struct hl_told_tally *t)
 void hl_keep_stream_free(struct hl_keep_stream *k)
 {
     hl_buf_fini(&k->bytes);
+    hl_buf_fini(&k->answer_head);
     free(k);
 }
 
@@ -177,6 +179,7 @@ void hl_finish_free(struct hl_finish *f)
         return;
     hl_body_fini(&f->outcome.body);
     hl_buf_fini(&f->log);
+    hl_buf_fini(&f->answer_head);
     free(f);
 }
 
@@ -261,5 +264,5 @@ size_t hl_accept_weight(const struct hl_accept *a)
 
 size_t hl_finish_weight(const struct hl_finish *f)
 {
-    return sizeof(*f) + body_weight(&f->outcome.body) + f->log.n;
+    return sizeof(*f) + body_weight(&f->outcome.body) + f->log.n + f->answer_head.n;
 }

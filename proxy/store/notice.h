@@ -22,6 +22,8 @@ struct hl_keep_stream {
     uint32_t epoch, attempt;
     uint64_t at;
     struct hl_buf bytes; /* owned by the message */
+    /* Of the first part, likewise, for a caller at a front: of the app's answer. Else empty. */
+    struct hl_buf answer_head;
 };
 void hl_keep_stream_free(struct hl_keep_stream *k);
 

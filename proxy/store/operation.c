@@ -55,7 +55,8 @@ static size_t weigh_finish(const struct hl_store_msg *m)
 
 static size_t weigh_keep_stream(const struct hl_store_msg *m)
 {
-    return sizeof(struct hl_keep_stream) + ((const struct hl_keep_stream *)m)->bytes.n;
+    const struct hl_keep_stream *part = (const struct hl_keep_stream *)m;
+    return sizeof(*part) + part->bytes.n + part->answer_head.n;
 }
 
 static void keep_finish(struct hl_batch_op *op)

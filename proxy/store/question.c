@@ -136,6 +136,7 @@ void hl_get_run_fini(struct hl_get_run *g)
     hl_body_fini(&g->outcome.body);
     hl_buf_fini(&g->log);
     hl_buf_fini(&g->range);
+    hl_buf_fini(&g->answer_head);
     hl_buf_fini(&g->progress);
     hl_buf_fini(&g->home);
     hl_kept_request_fini(&g->request);

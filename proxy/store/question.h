@@ -42,7 +42,7 @@ struct hl_get_run {
     struct hl_store_msg m;
     struct hl_id run_id;
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
-    bool with_body, with_log, with_place;
+    bool with_body, with_log, with_place, with_head;
     /* Instead of with_body, above 0: at most so many bytes of it, from range_from on, into `range`, wherever the
      * body is; unchecked. */
     uint32_t range_max;
@@ -52,6 +52,8 @@ struct hl_get_run {
     uint64_t place;            /* with_place: in the queue, 1 is next; 0: it is not queued */
     struct hl_buf log;         /* with_log: what came with its finish; owned by the message */
     struct hl_buf range;       /* owned by the message */
+    /* with_head, likewise: of the app's answer, if it was kept; of a run that goes on, if it is an event stream. */
+    struct hl_buf answer_head;
     /* Where it is shared, owned by the message: what the run said last of how far it is; and where the other
      * replica is reached that has it just now. */
     struct hl_buf progress, home;

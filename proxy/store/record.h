@@ -252,6 +252,7 @@ void hl_delivery_row_fini(struct hl_delivery_row *row);
 struct hl_replica_row {
     struct hl_id id;
     char name[HL_REPLICA_MAX + 1]; /* HOOKLINE_REPLICA; two may have the same */
+    char role[16];                 /* HOOKLINE_ROLE */
     char version[32];
     char state[16]; /* alive; silent: its time is past, and nobody has taken over yet; dead */
     int64_t started_ms;

@@ -67,6 +67,21 @@ void hl_watchers_note_end(struct hl_watchers *w, const struct hl_id *run_id)
     }
 }
 
+void hl_watchers_note_head(struct hl_watchers *w, const struct hl_id *run_id)
+{
+    struct hl_watch *kept = NULL, *next;
+    struct hl_watch *watch = w->n > 0 ? hl_id_map_remove(&w->runs, run_id) : NULL;
+    for (; watch; watch = next) {
+        struct hl_watch **list = watch->wants_head ? &w->ended : &kept;
+        next = watch->next;
+        w->n -= watch->wants_head;
+        watch->next = *list;
+        *list = watch;
+    }
+    if (kept)
+        hl_id_map_put(&w->runs, run_id, kept);
+}
+
 /* Their places were free a moment ago: no memory is needed. */
 void hl_watchers_rollback(struct hl_watchers *w)
 {

@@ -24,6 +24,8 @@ HL_MUST_CHECK enum hl_err hl_watchers_add(struct hl_watchers *w, struct hl_watch
 struct hl_watch *hl_watchers_remove(struct hl_watchers *w, const struct hl_watch *unwatch);
 /* The run has ended. */
 void hl_watchers_note_end(struct hl_watchers *w, const struct hl_id *run_id);
+/* The head of its answer is there: of those that want it. */
+void hl_watchers_note_head(struct hl_watchers *w, const struct hl_id *run_id);
 /* The transaction left no trace. */
 void hl_watchers_rollback(struct hl_watchers *w);
 /* Those whose run has ended, after the commit: a list by `next`. */

@@ -250,7 +250,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     }
     struct hl_call_trace trace;
     hl_call_trace_begin(&trace, c, run, head, plan);
-    c->mode = plan->is_async ? HL_MODE_ASYNC : HL_MODE_SYNC;
+    c->mode = plan->is_async && !plan->terms.has_caller ? HL_MODE_ASYNC : HL_MODE_SYNC;
     run->is_pass = plan->kind == HL_PLAN_PASS;
     run->request.method = c->method;
     run->caller.minor = c->minor;

@@ -16,6 +16,8 @@
 #include "http/field.h"
 #include "http/head.h"
 #include "http/problem.h"
+#include "worker/front_caller.h"
+#include "worker/inquiry.h"
 #include "worker/worker.h"
 
 /* ---- what all who follow need. Any thread ---- */
@@ -90,10 +92,22 @@ struct caller_follow {
     struct hl_client *client;
     struct hl_follower *follower;
     struct hl_id run_id;
+    struct hl_front_call front;
 };
+
+static void count_call(struct caller_follow *q, bool begins)
+{
+    struct hl_worker_metrics *m = &hl_worker_of(q->client->callers)->metrics;
+    void (*count)(struct hl_counter *, uint64_t) = begins ? hl_counter_add : hl_counter_sub;
+    if (!q->front.is_one)
+        return;
+    count(&m->calls_in_flight, 1);
+    count(&m->streams_in_flight, 1);
+}
 
 static void follow_free(struct caller_follow *q)
 {
+    count_call(q, false);
     hl_follower_free(q->follower);
     free(q);
 }
@@ -111,7 +125,12 @@ static void on_failed(void *owner, const struct hl_refusal *why)
 
 static void on_caller_gone(void *owner)
 {
-    follow_free(owner);
+    struct caller_follow *q = owner;
+    struct hl_worker *w = hl_worker_of(q->client->callers);
+    if (q->front.is_one)
+        hl_counter_add(&w->metrics.callers_gone, 1);
+    hl_front_caller_left(w, &q->front, &q->run_id);
+    follow_free(q);
 }
 
 static void on_drained(void *owner)
@@ -208,7 +227,25 @@ static void on_end(void *owner, bool is_whole)
 static const struct hl_follower_events events = {
     .answer = on_answer, .is_blocked = is_caller_blocked, .write = on_write, .end = on_end};
 
-void hl_follow_begin(struct hl_client *c, struct hl_follow *grant)
+/* The head of a call's answer. False: the caller has gone, and so has all of it. */
+static bool begin_answer(struct hl_client *c, struct caller_follow *q, struct hl_str head)
+{
+    struct hl_buf out;
+    hl_buf_init(&out, 0);
+    c->mode = HL_MODE_STREAM;
+    enum hl_err err = hl_front_caller_write_stream(c, &q->run_id, head, &out);
+    if (err) {
+        follow_free(q);
+        hl_client_call_done(c, false);
+    } else {
+        err = hl_client_write2(c, hl_buf_str(&out), (struct hl_str){NULL, 0});
+    }
+    hl_buf_fini(&out);
+    return !err;
+}
+
+void hl_follow_begin(struct hl_client *c, struct hl_follow *grant,
+    const struct hl_front_call *front, struct hl_str head)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
     struct caller_follow *q = calloc(1, sizeof(*q));
@@ -223,6 +260,10 @@ void hl_follow_begin(struct hl_client *c, struct hl_follow *grant)
     }
     q->client = c;
     q->run_id = grant->run_id;
+    if (front)
+        q->front = *front;
+    count_call(q, true);
     hl_client_give_to(c, &taker, q);
-    hl_follower_start(q->follower);
+    if (!front || begin_answer(c, q, head))
+        hl_follower_start(q->follower);
 }

@@ -10,6 +10,7 @@ struct hl_answer;
 struct hl_auth;
 struct hl_client;
 struct hl_follow_desk;
+struct hl_front_call;
 struct hl_head;
 
 /* The field Last-Event-ID of a request, as a value (WHATWG HTML 9.2.4). */
@@ -36,7 +37,9 @@ void hl_follow_guard(struct hl_follow_desk *desk, struct hl_auth *auth);
 void hl_follow_unguard(struct hl_follow_desk *desk);
 
 /* A caller of the run listener's: the follower's bytes are the answer. The request was read, and may. Takes the
- * grant. The worker's thread. */
-void hl_follow_begin(struct hl_client *c, struct hl_follow *grant);
+ * grant. `front`: it is a call at a front, whose answer begins with what is made of `head`; NULL: it is not. Both are
+ * borrowed. The worker's thread. */
+void hl_follow_begin(struct hl_client *c, struct hl_follow *grant,
+    const struct hl_front_call *front, struct hl_str head);
 
 #endif

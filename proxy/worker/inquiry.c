@@ -21,6 +21,7 @@
 #include "run/service.h"
 #include "store/accept.h"
 #include "worker/follow.h"
+#include "worker/front_caller.h"
 #include "worker/worker.h"
 
 struct caller_inquiry {
@@ -29,6 +30,7 @@ struct caller_inquiry {
     struct hl_inquiry *asked; /* NULL: the control thread has it, or it is answered */
     bool is_asked;            /* it has it, and has not answered */
     bool is_call;             /* that waits for its run's response */
+    struct hl_front_call front;
     struct hl_body_reader *reader;
     bool is_reading;
     struct hl_id run_id; /* whose kept response the reader reads */
@@ -92,6 +94,8 @@ static void inquiry_free(struct caller_inquiry *q)
 {
     if (q->is_asked)
         take_back(q);
+    if (q->front.is_one)
+        hl_counter_sub(&hl_worker_of(q->client->callers)->metrics.calls_in_flight, 1);
     hl_slot_remove(&hl_worker_of(q->client->callers)->slots, q->name);
     hl_inquiry_free(q->asked);
     hl_body_reader_free(q->reader);
@@ -156,7 +160,12 @@ static void on_failed(void *owner, const struct hl_refusal *why)
 
 static void on_caller_gone(void *owner)
 {
-    inquiry_free(owner);
+    struct caller_inquiry *q = owner;
+    struct hl_worker *w = hl_worker_of(q->client->callers);
+    if (q->is_call)
+        hl_counter_add(&w->metrics.callers_gone, 1);
+    hl_front_caller_left(w, &q->front, &q->run_id);
+    inquiry_free(q);
 }
 
 static void on_drained(void *owner);
@@ -228,6 +237,21 @@ void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker)
         on_body_end(q, (struct hl_str){NULL, 0});
 }
 
+static struct hl_front_call front_call_of(const struct hl_accept *accept)
+{
+    const struct hl_run_terms *terms = &accept->terms;
+    return (struct hl_front_call){.is_one = terms->has_caller,
+        .is_kept = terms->keeps_stream,
+        .asks_keep = terms->asks_keep,
+        .is_joined = accept->m.rc == HL_ERR_EXISTS};
+}
+
+void hl_inquiry_leave(struct hl_runs *runs, const struct hl_accept *accept)
+{
+    struct hl_front_call front = front_call_of(accept);
+    hl_front_caller_left(HL_CONTAINER_OF(runs, struct hl_worker, runs), &front, &accept->run_id);
+}
+
 /* Short of memory, or without anybody to ask, it cannot wait: the connection ends, the run goes on. */
 void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms)
 {
@@ -242,6 +266,11 @@ void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint6
         return;
     }
     q->is_call = true;
+    q->run_id = accept->run_id;
+    q->front = front_call_of(accept);
+    if (q->front.is_one)
+        hl_counter_add(&w->metrics.calls_in_flight, 1);
+    q->asked->front = q->front;
     q->asked->awaited = accept->run_id;
     q->asked->wait_ms = wait_ms;
     copy_cut(q->asked->app, HL_NAME_MAX, accept->app);
@@ -315,29 +344,40 @@ static void on_drained(void *owner)
         read_on(q);
 }
 
-static void answer(struct caller_inquiry *q, struct hl_reply *reply)
+/* The head and, unless that is in a file, what follows it, into `out`. */
+static enum hl_err write_reply(
+    struct caller_inquiry *q, const struct hl_reply *reply, struct hl_buf *out)
 {
     struct hl_client *c = q->client;
     struct hl_worker *w = hl_worker_of(c->callers);
+    if (reply->head.n > 0)
+        return hl_front_caller_write(c, &q->front, reply, out);
     struct hl_id id = q->is_call ? reply->run_id : hl_id_next(&w->ids, hl_clock_wall_ms());
     struct hl_reply_writing how = {.request_id = &id,
         .closes = hl_client_closes_after(c),
         .is_head_request = c->method == HL_METHOD_HEAD,
         .caller_minor = c->minor,
         .cors = c->cors};
+    c->must_close = how.closes;
+    hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
+    return hl_reply_write(reply, &how, out);
+}
+
+static void answer(struct caller_inquiry *q, struct hl_reply *reply)
+{
+    struct hl_client *c = q->client;
+    struct hl_worker *w = hl_worker_of(c->callers);
     struct hl_buf out;
     hl_buf_init(&out, 0);
-    c->must_close = how.closes;
-    if (hl_reply_write(reply, &how, &out) != HL_OK) {
+    if (write_reply(q, reply, &out) != HL_OK) {
         hl_buf_fini(&out);
         refuse_made(q, HL_REFUSAL_NO_MEMORY);
         return;
     }
     c->status = reply->status;
     hl_access_set_cause(c, reply->cause);
-    hl_access_set_run(c, hl_id_is_nil(&reply->run_id) ? &id : &reply->run_id);
     hl_access_add_answer(c, hl_buf_str(&out));
-    if (!hl_reply_has_file(reply) || how.is_head_request) {
+    if (!hl_reply_has_file(reply) || c->method == HL_METHOD_HEAD) {
         write_whole(q, hl_buf_str(&out));
         hl_buf_fini(&out);
         return;
@@ -356,9 +396,10 @@ static void follow(struct caller_inquiry *q, struct hl_reply *reply)
 {
     struct hl_client *c = q->client;
     struct hl_follow *grant = reply->follow;
+    struct hl_front_call front = q->front;
     reply->follow = NULL;
     inquiry_free(q);
-    hl_follow_begin(c, grant);
+    hl_follow_begin(c, grant, front.is_one ? &front : NULL, hl_buf_str(&reply->head));
 }
 
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry)

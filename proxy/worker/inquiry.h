@@ -46,6 +46,14 @@ struct hl_principal;
 /* `who` is NULL: nobody was asked. */
 void hl_asker_init(struct hl_asker *asker, const struct hl_principal *who);
 
+/* A call at a front: its caller waits for the app's own answer (terms.has_caller). */
+struct hl_front_call {
+    bool is_one;
+    bool is_kept, asks_keep; /* as terms.keeps_stream and terms.asks_keep say it */
+    bool is_joined;          /* another call made its run, which has the same Idempotency-Key */
+    bool has_left;           /* its caller: the run is cancelled; nothing is answered */
+};
+
 /* Worker ─▶ control, and the same memory back with `reply`. */
 struct hl_inquiry {
     struct hl_msg msg; /* HL_WORKER_INQUIRY */
@@ -59,6 +67,7 @@ struct hl_inquiry {
     struct hl_id awaited;
     uint64_t wait_ms;
     char app[HL_NAME_MAX + 1];
+    struct hl_front_call front;
     struct hl_reply reply;
 };
 
@@ -72,14 +81,17 @@ void hl_inquiry_free(struct hl_inquiry *inquiry); /* NULL-safe */
 
 struct hl_accept;
 struct hl_client;
+struct hl_runs;
 struct hl_worker;
 
 /* The head is in worker->request_head, the plan is REST. The request's body follows, or the answer.
  */
 void hl_inquiry_begin(struct hl_client *c, const struct hl_asker *asker);
 /* The client's run was accepted as this message says: it is answered with the run's response, or with the
- * 202 after `wait_ms`. */
+ * 202 after `wait_ms`; at a front as struct hl_front_call says. */
 void hl_inquiry_await(struct hl_client *c, const struct hl_accept *accept, uint64_t wait_ms);
+/* The caller of such a run at a front has left before that. */
+void hl_inquiry_leave(struct hl_runs *runs, const struct hl_accept *accept);
 void hl_inquiry_on_reply(struct hl_worker *w, struct hl_inquiry *inquiry);
 
 #endif

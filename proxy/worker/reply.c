@@ -14,6 +14,7 @@ void hl_reply_fini(struct hl_reply *reply)
 {
     hl_buf_fini(&reply->fields);
     hl_buf_fini(&reply->body);
+    hl_buf_fini(&reply->head);
     hl_follow_free(reply->follow);
     reply->follow = NULL;
 }

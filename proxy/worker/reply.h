@@ -24,6 +24,9 @@ struct hl_reply {
     struct hl_id run_id;  /* the run it is about; nil: none */
     struct hl_buf fields; /* whole lines with CRLF */
     struct hl_buf body;
+    /* Whole, of the app's answer to a call at a front, whose caller gets what is made of it (worker/front_caller.h) in
+     * place of what stands above; empty: there is none. */
+    struct hl_buf head;
     struct hl_body file; /* FILE: the body, in place of `body`; borrowed from the store */
     /* The asker may follow a run's events: that is the answer. Owned; NULL: it is what stands above. */
     struct hl_follow *follow;

@@ -164,7 +164,8 @@ static void lend(struct hl_worker *w)
         .slots = &w->slots,
         .trouble = &w->trouble,
         .metrics = &w->metrics,
-        .await = hl_inquiry_await};
+        .await = hl_inquiry_await,
+        .leave = hl_inquiry_leave};
     w->desk = (struct hl_follow_desk){.loop = &w->loop,
         .wheel = &w->wheel,
         .reader = &w->reader,

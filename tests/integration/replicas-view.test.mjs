@@ -109,7 +109,7 @@ test('each replica exports what all have queued, and what it has itself', async 
     await until('both know both', async () => (await both('hookline_replicas')).join() === '2,2');
     assert.deepEqual(await both('hookline_runs_in_flight'), [1, 1]);
     assert.deepEqual(await both('hookline_store_up'), [1, 1]);
-    assert.equal(await b.sidecar.metric('hookline_replica_info', { name: 'b' }), 1);
+    assert.equal(await b.sidecar.metric('hookline_replica_info', { name: 'b', role: 'all' }), 1);
     for (const table of ['ticket', 'delivery_ticket'])
         assert.ok((await a.sidecar.metric('hookline_postgres_dead_tuples', { table })) >= 0);
     const help = (await a.sidecar.metrics()).find(({ name }) => name === 'hookline_runs_queued').help;
@@ -147,9 +147,9 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const before = await old.begin();
     await old.finished(before);
     await old.sidecar.stop();
-    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress');
-    await all.rows('ALTER TABLE ~.node DROP COLUMN key_check');
-    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress, DROP COLUMN lane');
+    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress, DROP COLUMN answer_head');
+    await all.rows('ALTER TABLE ~.node DROP COLUMN key_check, DROP COLUMN role');
+    await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress, DROP COLUMN lane, DROP COLUMN has_caller');
     await all.rows('ALTER TABLE ~.delivery_ticket DROP COLUMN is_waiting');
     await all.rows('ALTER TABLE ~.attempt DROP COLUMN name_us, DROP COLUMN connect_us, DROP COLUMN tls_us, DROP COLUMN first_byte_us, DROP COLUMN address, DROP COLUMN content_type, DROP COLUMN body');
     await all.rows('DROP TABLE ~.failing');
@@ -169,7 +169,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '15');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '17');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

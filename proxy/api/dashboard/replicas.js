@@ -24,7 +24,7 @@ export function showReplicas(section) {
 }
 
 function makeTable(body) {
-    const names = ['Name', 'State', 'Version', 'Up for', 'Last heard', 'Runs', 'Webhooks'];
+    const names = ['Name', 'Role', 'State', 'Version', 'Up for', 'Last heard', 'Runs', 'Webhooks'];
     const heads = names.map((text) => h('th', { scope: 'col', role: 'columnheader' }, text));
     return h(
         'table.keys',
@@ -42,6 +42,7 @@ function makeRow(replica) {
         'tr',
         { role: 'row' },
         h('td.name', { role: 'cell' }, h('strong', {}, visible(replica.name)), id),
+        cell('Role', replica.role),
         cell('State', badge(KINDS[replica.state] ?? 'queued', replica.state)),
         cell('Version', visible(replica.version)),
         cell('Up for', isDead ? '–' : duration(replica.age_seconds * 1000)),

@@ -131,7 +131,8 @@ void hl_pg_diary_note_self(struct hl_pg_store *s)
 
 static size_t size_of(const struct hl_finish *f)
 {
-    return f->log.n + (f->outcome.body.where == HL_BODY_INLINE ? f->outcome.body.size : 0);
+    return f->log.n + f->answer_head.n +
+           (f->outcome.body.where == HL_BODY_INLINE ? f->outcome.body.size : 0);
 }
 
 static void forget_begun(struct hl_pg_recall *r, const struct hl_id *run_id, uint32_t epoch)
@@ -164,6 +165,7 @@ static void forget_run(struct hl_pg_recall *r, struct hl_pg_ended *e)
     r->bytes -= size_of(&e->finish);
     hl_body_fini(&e->finish.outcome.body);
     hl_buf_fini(&e->finish.log);
+    hl_buf_fini(&e->finish.answer_head);
     free(e);
 }
 
@@ -306,6 +308,8 @@ static void note_run(struct hl_pg_store *s, const struct hl_pg_op *op)
     enum hl_err err = copy_outcome(&e->finish.outcome, &f->outcome);
     if (!err && f->log.n > 0)
         err = hl_buf_append_str(&e->finish.log, hl_buf_str(&f->log));
+    if (!err && f->answer_head.n > 0)
+        err = hl_buf_append_str(&e->finish.answer_head, hl_buf_str(&f->answer_head));
     e->op.posted_ahead_ms = op->posted_ahead_ms;
     e->op.delivery_id = op->delivery_id;
     e->as = s->member.id;

@@ -101,6 +101,18 @@ static void outcome(struct pen *p, struct hl_outcome *o)
     body(p, &o->body);
 }
 
+static void buf(struct pen *p, struct hl_buf *b)
+{
+    size_t n = (size_t)number(p, (int64_t)b->n);
+    if (p->out) {
+        bytes(p, b->p, n);
+        return;
+    }
+    const char *at = take(p, n);
+    if (at && n > 0)
+        p->err = hl_buf_append(b, at, n);
+}
+
 static void name_ended(struct pen *p, struct hl_pg_ended *e)
 {
     struct hl_finish *f = &e->finish;
@@ -111,14 +123,9 @@ static void name_ended(struct pen *p, struct hl_pg_ended *e)
     NUMBER(p, f->run_us);
     NUMBER(p, f->queued_us);
     outcome(p, &f->outcome);
-    size_t n = (size_t)number(p, (int64_t)f->log.n);
-    if (p->out) {
-        bytes(p, f->log.p, n);
-        return;
-    }
-    const char *at = take(p, n);
-    if (at && n > 0)
-        p->err = hl_buf_append(&f->log, at, n);
+    buf(p, &f->log);
+    if (p->out || p->in.n > 0) /* a line of an older hookline ends before it */
+        buf(p, &f->answer_head);
 }
 
 static void name_settled(struct pen *p, struct hl_pg_settled *d)

@@ -20,6 +20,7 @@
  * under a new id, with empty hands. Nobody buries others before its own beats have succeeded for a
  * whole lifetime: the first to come back after an outage must not end the runs of all the rest. Who has left
  * in order with something unfinished has said so, and is buried by whoever comes next. */
+#include "config/option.h"
 #include "store/postgres/thread.h"
 
 #include <stdio.h>
@@ -202,6 +203,7 @@ static void join(struct hl_pg_store *s)
     hl_pg_add_str(p, HL_PG_P_VERSION, HL_STR(HL_VERSION));
     hl_pg_add_str(p, HL_PG_P_ADDRESS, hl_str_from(s->member.address));
     hl_pg_add_int(p, HL_PG_P_TTL_MS, (int64_t)s->settings.ttl_ms);
+    hl_pg_add_str(p, HL_PG_P_ROLE, hl_str_from(hl_replica_role_words[s->role]));
     hl_pg_add_str(p, HL_PG_P_KEY_CHECK, hl_key_check(&s->keys.key));
     s->member.session = hl_id_next(&s->ids, hl_clock_wall_ms());
     hl_pg_add_id(p, HL_PG_P_SESSION, &s->member.session);

@@ -15,7 +15,7 @@
 #include "store/postgres/link.h"
 #include "store/postgres/param.h"
 
-#define GRACE_MS 5  /* in which this replica may take what it accepted */
+#define GRACE_MS 5  /* in which this replica, unless it is a front, may take what it accepted */
 #define SPACE_MS 20 /* between two notifications */
 #define TRIAL_MS 1000
 #define PROBE_MS 15000 /* a connection that has died is noticed when it is used */
@@ -130,7 +130,7 @@ int hl_pg_notify_init(struct hl_pg_store *s)
 void hl_pg_notify_work(struct hl_pg_store *s)
 {
     if (!s->notify.owes_work)
-        s->notify.owed_ms = hl_clock_mono_ms() + GRACE_MS;
+        s->notify.owed_ms = hl_clock_mono_ms() + (s->role == HL_REPLICA_FRONT ? 0 : GRACE_MS);
     s->notify.owes_work = true;
 }
 

@@ -86,6 +86,12 @@ void hl_pg_op_clear_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 
 /* The row of who made the change (store/audit.h), if the request has one: {audited} of sql/parts.sql, and as items of
  * arrays. */
+/* A value that is sealed, for the row of that id; the head of an answer, or null. */
+void hl_pg_add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
+    const char *place, const struct hl_id *row, struct hl_str plain);
+void hl_pg_add_answer_head(
+    struct hl_pg_store *s, struct hl_pg_columns *c, const struct hl_id *run_id, struct hl_str head);
+
 void hl_pg_audit_bind(struct hl_pg_params *p, const struct hl_store_msg *m);
 void hl_pg_audit_add_row(struct hl_pg_columns *c, const struct hl_store_msg *m);
 /* Of ACCEPTs, at s->params, for AUDIT_ACCEPTED. False: none of them has one. */

@@ -3,6 +3,7 @@
 #include "store/notice.h"
 #include "store/postgres/op.h"
 #include "store/postgres/state.h"
+#include "store/postgres/thread.h"
 
 /* --- streams -------------------------------------------------------------------------------- */
 
@@ -14,12 +15,12 @@ static const struct hl_keep_stream *part_of(const struct hl_pg_op *op)
 static void add_part(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
     const struct hl_keep_stream *part = part_of(op);
-    (void)s;
     hl_pg_columns_id(c, HL_PG_P_RUN_ID, &part->run_id);
     hl_pg_columns_int(c, HL_PG_P_EPOCH, part->epoch);
     hl_pg_columns_int(c, HL_PG_P_ATTEMPT, part->attempt);
     hl_pg_columns_int(c, HL_PG_P_AT, (int64_t)part->at);
     hl_pg_columns_bytes(c, HL_PG_P_BYTES, hl_buf_str(&part->bytes));
+    hl_pg_add_answer_head(s, c, &part->run_id, hl_buf_str(&part->answer_head));
 }
 
 static void bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
@@ -34,8 +35,18 @@ static void subject_of_part(struct hl_pg_op *op)
     op->subject = part_of(op)->run_id;
 }
 
-const struct hl_pg_operation hl_pg_op_keep_stream = {
-    .query = HL_PG_DO_STREAM_PUT, .subject = subject_of_part, .add_row = add_part, .bind = bind_me};
+/* A front waits for it. */
+static void note_part(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (op->rc == HL_OK && part_of(op)->answer_head.n > 0)
+        hl_pg_notify_all(s);
+}
+
+const struct hl_pg_operation hl_pg_op_keep_stream = {.query = HL_PG_DO_STREAM_PUT,
+    .subject = subject_of_part,
+    .add_row = add_part,
+    .bind = bind_me,
+    .note = note_part};
 
 /* --- progress ------------------------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@
 #include "store/postgres/row.h"
 #include "store/postgres/schema.h"
 
-static void add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
+void hl_pg_add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
     const char *place, const struct hl_id *row, struct hl_str plain)
 {
     struct hl_buf sealed = {0};
@@ -24,6 +24,15 @@ static void add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned 
         s->params.err = err;
     hl_pg_columns_bytes(c, param, hl_buf_str(&sealed));
     hl_buf_fini(&sealed);
+}
+
+void hl_pg_add_answer_head(
+    struct hl_pg_store *s, struct hl_pg_columns *c, const struct hl_id *run_id, struct hl_str head)
+{
+    if (head.n > 0)
+        hl_pg_add_sealed(s, c, HL_PG_P_ANSWER_HEAD, "run.answer_head", run_id, head);
+    else
+        hl_pg_columns_null(c, HL_PG_P_ANSWER_HEAD, HL_PG_BYTES);
 }
 
 /* A body's columns, in their order. */
@@ -83,11 +92,11 @@ static void add_webhook(struct hl_pg_store *s, struct hl_pg_columns *c, const st
     hl_pg_columns_int_if(c, HL_PG_P_LANE, has_webhook,
         has_webhook ? (int64_t)hl_key_lane(&s->keys.key, a->webhook_url) : 0);
     if (has_webhook)
-        add_sealed(s, c, HL_PG_P_URL, "run.url", &a->run_id, a->webhook_url);
+        hl_pg_add_sealed(s, c, HL_PG_P_URL, "run.url", &a->run_id, a->webhook_url);
     else
         hl_pg_columns_null(c, HL_PG_P_URL, HL_PG_BYTES);
     if (a->webhook_secret.n > 0)
-        add_sealed(s, c, HL_PG_P_SECRET, "run.secret", &a->run_id, a->webhook_secret);
+        hl_pg_add_sealed(s, c, HL_PG_P_SECRET, "run.secret", &a->run_id, a->webhook_secret);
     else
         hl_pg_columns_null(c, HL_PG_P_SECRET, HL_PG_BYTES);
     hl_pg_columns_bytes(c, HL_PG_P_TRACEPARENT, a->traceparent);
@@ -108,7 +117,7 @@ static void add_request(struct hl_pg_store *s, struct hl_pg_columns *c, const st
     hl_pg_columns_bytes(c, HL_PG_P_METHOD, a->method);
     hl_pg_columns_bytes(c, HL_PG_P_PATH, hl_store_message_shown_path(a->target));
     if (is_async(a))
-        add_sealed(s, c, HL_PG_P_HEAD, "run.head", &a->run_id, a->head);
+        hl_pg_add_sealed(s, c, HL_PG_P_HEAD, "run.head", &a->run_id, a->head);
     else
         hl_pg_columns_null(c, HL_PG_P_HEAD, HL_PG_BYTES);
     add_body(c, body_params, &a->body, is_async(a) ? (int64_t)a->body.size : -1);
@@ -135,6 +144,7 @@ static void add_accept(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     hl_pg_columns_int(c, HL_PG_P_MAX_ATTEMPTS, a->terms.max_attempts);
     hl_pg_columns_bytes_if(c, HL_PG_P_IDENTITY, a->identity.n > 0, a->identity);
     hl_pg_columns_id(c, HL_PG_P_RERUN_OF, &a->rerun_of);
+    hl_pg_columns_int(c, HL_PG_P_HAS_CALLER, a->terms.has_caller);
 }
 
 static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
@@ -236,6 +246,7 @@ static void add_finish(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     add_time(c, HL_PG_P_RUN_KEY, HL_TALLY_RUN, f->run_us);
     add_time(c, HL_PG_P_WAIT_KEY, HL_TALLY_WAIT, f->queued_us);
     hl_pg_columns_int(c, HL_PG_P_SET_MS, hl_clock_ahead_ms() - op->posted_ahead_ms);
+    hl_pg_add_answer_head(s, c, &f->run_id, hl_buf_str(&f->answer_head));
 }
 
 /* Of what may end, and then begins a delivery. */
@@ -277,6 +288,8 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
         s->dispatch.claims_more = true;
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
+    if (op->rc == HL_OK && finish_of(op)->has_caller)
+        hl_pg_notify_all(s); /* a front waits for it */
 }
 
 const struct hl_pg_operation hl_pg_op_finish = {.query = HL_PG_DO_RUN_FINISH,

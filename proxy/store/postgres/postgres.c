@@ -274,6 +274,7 @@ static enum hl_err read_config(
     snprintf(s->member.name, sizeof(s->member.name), "%.*s", HL_STR_ARG(config->replica));
     snprintf(s->member.address, sizeof(s->member.address), "%.*s", HL_STR_ARG(config->replica_url));
     s->is_guest = config->run_attempts == 0 && config->webhook_attempts == 0;
+    s->role = config->role;
     s->retention_ms = config->retention_ms;
     s->stream_retention_ms = config->stream_retention_ms;
     s->idem_ms = (uint64_t)hl_store_key_ms(config);

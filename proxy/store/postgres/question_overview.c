@@ -101,6 +101,8 @@ static void read_replica(struct hl_pg_row *from, struct hl_overview *o)
     hl_str_put_cut(row->version, sizeof(row->version), hl_pg_str(from));
     hl_str_put_cut(row->state, sizeof(row->state), hl_pg_str(from));
     hl_pg_id(from, &row->id);
+    from->column = BYTES_1;
+    hl_str_put_cut(row->role, sizeof(row->role), hl_pg_str(from));
     from->column = NUMBERS;
     row->started_ms = hl_pg_int(from);
     row->age_ms = hl_pg_int(from);

@@ -19,6 +19,7 @@ static void read_row(struct hl_pg_row *from, struct hl_replica_row *row)
 {
     hl_pg_id(from, &row->id);
     hl_str_put_cut(row->name, sizeof(row->name), hl_pg_str(from));
+    hl_str_put_cut(row->role, sizeof(row->role), hl_pg_str(from));
     hl_str_put_cut(row->version, sizeof(row->version), hl_pg_str(from));
     hl_str_put_cut(row->state, sizeof(row->state), hl_pg_str(from));
     row->started_ms = hl_pg_int(from);

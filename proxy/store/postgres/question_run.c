@@ -81,6 +81,22 @@ static enum hl_err read_request(struct hl_pg_store *s, struct hl_pg_row *from, s
     return err == HL_ERR_CORRUPT ? HL_OK : err;
 }
 
+/* Likewise. */
+static enum hl_err read_answer_head(
+    struct hl_pg_store *s, struct hl_pg_row *from, struct hl_get_run *g)
+{
+    struct hl_str sealed = hl_pg_str(from);
+    if (sealed.n == 0)
+        return HL_OK;
+    enum hl_err err =
+        hl_unseal_append(&s->sealer, "run.answer_head", &g->run_id, sealed, &g->answer_head);
+    if (err != HL_ERR_CORRUPT)
+        return err;
+    HL_LOG(ERROR, "store: the head of an answer cannot be opened", HL_LOG_ID("run_id", &g->run_id));
+    hl_buf_fini(&g->answer_head);
+    return HL_OK;
+}
+
 /* Kept streams of synchronous calls are gone as soon as their retention is over, whenever they are removed. */
 static void hide_old_stream(const struct hl_pg_store *s, struct hl_get_run *g)
 {
@@ -109,6 +125,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_int(p, HL_PG_P_WITH_REQUEST, (int)g->with_request);
     hl_pg_add_int(p, HL_PG_P_RANGE_FROM, (int64_t)g->range_from);
     hl_pg_add_int(p, HL_PG_P_RANGE_MAX, g->range_max);
+    hl_pg_add_int(p, HL_PG_P_WITH_HEAD, g->with_head);
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     return HL_PG_DO_ASK_RUN;
 }
@@ -132,6 +149,8 @@ static enum hl_err read_get_run(
         err = read_request(s, &row, g);
     if (!err)
         err = hl_buf_append_str(&g->range, hl_pg_str(&row));
+    if (!err)
+        err = read_answer_head(s, &row, g);
     if (!err)
         err = hl_buf_append_str(&g->progress, hl_pg_str(&row));
     if (!err)

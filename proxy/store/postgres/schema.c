@@ -320,9 +320,19 @@ static const char *const sixteenth[] = {
     " held bigint[] NOT NULL, used bigint[] NOT NULL, told_at timestamptz NOT NULL)" BUSY_TABLE,
     HOLD, NULL};
 
+/* Fronts and workers: what a replica does (HOOKLINE_ROLE); whether a front's caller waits for a run, and the head
+ * of the app's answer for him, sealed: of a stream that goes on beside its first part. A replica of an older hookline
+ * keeps no heads: whoever waits for a run that it ran is told that the answer was not kept. */
+static const char *const seventeenth[] = {
+    "ALTER TABLE ~.node ADD COLUMN role text NOT NULL DEFAULT 'all'",
+    "ALTER TABLE ~.ticket ADD COLUMN has_caller boolean NOT NULL DEFAULT false",
+    "ALTER TABLE ~.run ADD COLUMN answer_head bytea",
+    "ALTER TABLE ~.stream ADD COLUMN answer_head bytea", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
-    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth};
+    eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
+    seventeenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

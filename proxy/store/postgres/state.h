@@ -310,6 +310,7 @@ struct hl_pg_store {
     struct hl_shared_keys keys;
     struct hl_sealer sealer;
     struct hl_id_source ids;
+    enum hl_replica_role role;
     uint64_t retention_ms, stream_retention_ms, idem_ms;
     struct hl_store_limit store_max;
     enum hl_keep_requests keep_requests;

@@ -19,6 +19,7 @@
 
 #define LOOK_MS 500
 #define SOON_MS 20
+#define CALL_MS 2 /* the same, where callers at this front wait */
 
 static void answer(struct hl_pg_store *s, struct hl_watch *watch, enum hl_err rc)
 {
@@ -37,24 +38,32 @@ void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
     hl_counter_set(&s->gauges.waiters, s->watchers.n);
     if (is_watch && s->watchers.n == 1)
         s->look.due_ms = hl_clock_mono_ms() + LOOK_MS;
+    if (is_watch && watch->wants_head)
+        hl_pg_watch_hurry(s); /* it may have ended */
     if (withdrawn)
         answer(s, withdrawn, HL_ERR_CANCELLED);
     if (err || !is_watch)
         answer(s, watch, err);
 }
 
-void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)
+static void answer_noted(struct hl_pg_store *s)
 {
-    hl_watchers_note_end(&s->watchers, run_id);
     for (struct hl_watch *w = hl_watchers_take(&s->watchers), *next; w; w = next) {
         next = w->next;
         answer(s, w, HL_OK);
     }
 }
 
+void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)
+{
+    hl_watchers_note_end(&s->watchers, run_id);
+    answer_noted(s);
+}
+
 void hl_pg_watch_hurry(struct hl_pg_store *s)
 {
-    uint64_t soon_ms = hl_clock_mono_ms() + SOON_MS;
+    bool is_front = s->role == HL_REPLICA_FRONT;
+    uint64_t soon_ms = hl_clock_mono_ms() + (is_front ? CALL_MS : SOON_MS);
     if (soon_ms < s->look.due_ms)
         s->look.due_ms = soon_ms;
 }
@@ -65,8 +74,13 @@ static void on_ended(struct hl_pg_store *s, const PGresult *result)
     for (int i = 0; result && i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         struct hl_id run_id;
-        if (hl_pg_id(&row, &run_id))
-            hl_pg_watch_end(s, &run_id);
+        if (!hl_pg_id(&row, &run_id))
+            continue;
+        if (hl_pg_int(&row))
+            hl_watchers_note_end(&s->watchers, &run_id);
+        else
+            hl_watchers_note_head(&s->watchers, &run_id);
+        answer_noted(s);
     }
 }
 

@@ -362,9 +362,10 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
     cr_assert_null(strstr(p, "hookline_rate"));
 
     figures.replica = HL_STR("one");
+    figures.role = "front";
     p = write_text();
     read_text(p);
-    cr_assert(strstr(p, "\nhookline_replica_info{name=\"one\"} 1\n"));
+    cr_assert(strstr(p, "\nhookline_replica_info{name=\"one\",role=\"front\"} 1\n"));
     cr_assert(strstr(p, "\nhookline_replicas 3\n"));
     cr_assert(strstr(p, "\nhookline_rate_questions_total 7\n"));
     cr_assert(strstr(p, "\nhookline_rate_lent_calls_total 700\n"));
@@ -379,7 +380,9 @@ Test(metrics, shows_replicas_only_where_they_share_the_store)
 Test(metrics, escapes_the_name_of_a_replica)
 {
     figures.replica = HL_STR("a\"b\\c");
-    cr_assert(strstr(write_text(), "\nhookline_replica_info{name=\"a\\\"b\\\\c\"} 1\n"));
+    figures.role = "all";
+    cr_assert(
+        strstr(write_text(), "\nhookline_replica_info{name=\"a\\\"b\\\\c\",role=\"all\"} 1\n"));
 }
 
 Test(metrics, says_that_the_store_is_up)

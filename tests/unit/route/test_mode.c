@@ -345,3 +345,30 @@ Test(mode, wait_is_a_number_of_seconds_and_makes_a_call_asynchronous)
         cr_assert_eq(plan.terms.wait_ms, cases[i].wait_ms, "%s", cases[i].lines);
     }
 }
+
+Test(mode, at_a_front_a_synchronous_call_is_queued_and_keeps_what_it_asks_for)
+{
+    config.role = HL_REPLICA_FRONT;
+    config.front_timeout_ms = 900000;
+    config.queue_timeout_ms = 5000;
+    config.sync_timeout_ms = 60000;
+    config.stream_keep = HL_STREAM_KEEP_ALL;
+    ask("", "Idempotency-Key: k\r\nX-Run-Start-Timeout: 7s\r\n");
+    ASSERT_RUN("a front's");
+    cr_assert(plan.is_async && plan.terms.has_caller && plan.terms.keeps_stream);
+    cr_assert_eq(plan.terms.wait_ms, 900000);
+    cr_assert_eq(plan.terms.timeout_ms, 60000);
+    cr_assert_eq(plan.terms.start_timeout_ms, 7000);
+    cr_assert(hl_str_eq(plan.idempotency_key, HL_STR("k")));
+
+    ask("", "");
+    cr_assert_eq(
+        plan.terms.start_timeout_ms, 0); /* HOOKLINE_QUEUE_TIMEOUT is for asynchronous calls */
+    ask("async=true", "");
+    cr_assert(plan.is_async && !plan.terms.has_caller && !plan.terms.keeps_stream);
+    cr_assert_eq(plan.terms.start_timeout_ms, 5000);
+    ask("", "Idempotency-Key: \r\n");
+    ASSERT_REFUSED("an empty key");
+    upgrade("", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n");
+    cr_assert_eq(plan.refusal.status, 501);
+}

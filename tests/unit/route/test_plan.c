@@ -448,3 +448,23 @@ Test(plan, with_names_of_hosts_a_page_of_another_origin_may_ask_for_nothing_of_o
         cr_expect(plan.kind == HL_PLAN_RUN && plan.is_async, "%s", own[i]);
     }
 }
+
+Test(plan, a_worker_takes_no_calls_and_a_front_passes_nothing_on)
+{
+    config.role = HL_REPLICA_WORKER;
+    expect_refusal("POST", "/v4/p/a/run", 421);
+    expect_refusal("GET", "/page", 421);
+    config.passthrough = false;
+    expect_refusal("GET", "/page", 421);
+    make("GET", "/_hookline/readyz", "");
+    cr_expect_eq(plan.kind, HL_PLAN_READYZ);
+    make("GET", "/v2/projects/p/runs", "");
+    cr_expect_eq(plan.kind, HL_PLAN_REST);
+
+    config.role = HL_REPLICA_FRONT;
+    expect_refusal("GET", "/page", 404);
+    config.passthrough = true;
+    expect_refusal("GET", "/page", 501);
+    make("POST", "/v4/p/a/run", "");
+    cr_expect_eq(plan.kind, HL_PLAN_RUN);
+}

@@ -1,5 +1,6 @@
 /* test_service.c - whether calls should come here now, and why not. */
 #include "app/readiness.h"
+#include "config/config.h"
 #include "run/service.h"
 
 #include <criterion/criterion.h>
@@ -7,7 +8,8 @@
 #include "fake_store.h"
 
 static struct hl_readiness readiness;
-static struct hl_service service = {.readiness = &readiness};
+static struct hl_config config;
+static struct hl_service service = {.config = &config, .readiness = &readiness};
 
 static void begin(void)
 {
@@ -92,4 +94,17 @@ Test(service, stays_ready_and_says_so_when_a_shared_store_is_gone)
     atomic_store(&readiness.is_ready, false);
     cr_assert_str_eq(hl_service_state(&service, &is_ready), "the app is not there");
     cr_assert_eq(hl_service_problems(&service, problems), 2);
+}
+
+Test(service, a_front_is_ready_without_an_app_and_not_without_the_store)
+{
+    bool is_ready;
+    config.role = HL_REPLICA_FRONT;
+    fake_store.is_shared = true;
+    atomic_store(&readiness.is_ready, false);
+    cr_assert_str_eq(hl_service_state(&service, &is_ready), "ok");
+    cr_assert(is_ready);
+    hl_counter_add(&fake_store.gauges.is_failing, 1);
+    cr_assert(strstr(hl_service_state(&service, &is_ready), "the database cannot be reached"));
+    cr_assert(!is_ready);
 }

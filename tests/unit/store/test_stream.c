@@ -13,6 +13,7 @@
 #include "fixture.h"
 #include "store/attempt.h"
 #include "store/body_file.h"
+#include "store/accept.h"
 #include "store/claim.h"
 #include "store/gauges.h"
 #include "store/notice.h"
@@ -754,4 +755,66 @@ POSTGRES_TEST(other_replica_is_told_where_a_running_run_is)
     cr_assert(has_home(&other, &id, ""));
     hl_claimed_free(c);
     fixture_fini(&other);
+}
+
+/* ---- heads of answers, for callers at fronts ---- */
+
+static bool has_head(struct fixture *f, const struct hl_id *id, const char *text)
+{
+    struct hl_get_run g = {.m.msg.type = HL_STORE_GET_RUN, .run_id = *id, .with_head = true};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    bool has = hl_str_eq(hl_buf_str(&g.answer_head), hl_str_from(text));
+    hl_get_run_fini(&g);
+    return has;
+}
+
+static struct hl_claimed *begin_called(struct fixture *f, struct hl_id *id)
+{
+    struct hl_accept *a = make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){0});
+    a->terms.has_caller = true;
+    *id = a->run_id;
+    cr_assert_eq(ask(f, &f->asker, &a->m), HL_OK);
+    hl_accept_free(a);
+    give_credit(f, &f->worker, 1, false);
+    return party_wait(&f->worker, HL_STORE_CLAIMED);
+}
+
+POSTGRES_TEST(head_of_an_answer_is_there_while_its_stream_goes_on_and_when_it_has_ended)
+{
+    struct hl_id id;
+    struct hl_claimed *c = begin_called(f, &id);
+    cr_assert(c->terms.has_caller);
+    cr_assert(has_head(f, &id, ""));
+    struct hl_keep_stream *part = calloc(1, sizeof(*part));
+    part->m.msg.type = HL_STORE_KEEP_STREAM;
+    part->run_id = id;
+    part->epoch = c->epoch;
+    part->attempt = 1;
+    cr_assert_eq(hl_buf_append_str(&part->answer_head, HL_STR("HTTP/1.1 200 OK\r\n\r\n")), HL_OK);
+    cr_assert_eq(ask(f, &f->worker, &part->m), HL_OK);
+    hl_keep_stream_free(part);
+    cr_assert(has_head(f, &id, "HTTP/1.1 200 OK\r\n\r\n"));
+    cr_assert_eq(keep_part(f, &id, c->epoch, 1, 0, EVENTS), HL_OK);
+    cr_assert(has_head(f, &id, "HTTP/1.1 200 OK\r\n\r\n"), "its first events came behind it");
+    cr_assert(has_range(f, &id, 0, 100, EVENTS));
+
+    struct hl_finish *end = make_finish(&id, c->epoch, EVENTS);
+    cr_assert_eq(hl_buf_append_str(&end->answer_head, HL_STR("HTTP/1.1 201 OK\r\n\r\n")), HL_OK);
+    cr_assert_eq(ask(f, &f->worker, &end->m), HL_OK);
+    hl_finish_free(end);
+    cr_assert(has_head(f, &id, "HTTP/1.1 201 OK\r\n\r\n"));
+    cr_assert_eq(
+        fixture_count(f, "run WHERE position('HTTP' IN encode(answer_head, 'escape')) > 0"), 0,
+        "it is sealed");
+    hl_claimed_free(c);
+}
+
+POSTGRES_TEST(run_of_an_asynchronous_call_has_no_caller_and_no_head)
+{
+    struct hl_id id;
+    struct hl_claimed *c = begin_one(f, &id);
+    cr_assert(!c->terms.has_caller);
+    cr_assert_eq(finish_run(f, &id, c->epoch, "pong"), HL_OK);
+    cr_assert(has_head(f, &id, ""));
+    hl_claimed_free(c);
 }

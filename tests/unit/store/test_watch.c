@@ -7,6 +7,7 @@
 #include "store/claim.h"
 #include "store/gauges.h"
 #include "store/store.h"
+#include "store/watch.h"
 
 static struct hl_watch *post_watch(
     struct fixture *f, enum hl_store_op op, const struct hl_id *run_id, uint32_t index)
@@ -93,4 +94,25 @@ STORE_TEST(many_that_wait_keep_no_request_out, .timeout = 180)
     cr_assert_eq(cancel_run(f, &run), HL_OK);
     for (uint32_t i = 0; i < MANY; i++)
         cr_assert_eq(take_watch(f), HL_OK);
+}
+
+/* On the list itself: of one run one wants to know of its answer's head, too. */
+Test(watchers, the_head_of_an_answer_is_told_to_those_alone_that_want_it)
+{
+    struct hl_watchers w;
+    struct hl_id run = {{1}};
+    struct hl_watch ends = {.run_id = run}, wants = {.run_id = run, .wants_head = true};
+    hl_watchers_init(&w);
+    cr_assert_eq(hl_watchers_add(&w, &ends), HL_OK);
+    cr_assert_eq(hl_watchers_add(&w, &wants), HL_OK);
+    hl_watchers_note_head(&w, &run);
+    cr_assert_eq(hl_watchers_take(&w), &wants);
+    cr_assert_null(wants.next);
+    cr_assert_eq(w.n, 1);
+    hl_watchers_note_head(&w, &run);
+    cr_assert_null(hl_watchers_take(&w));
+    hl_watchers_note_end(&w, &run);
+    cr_assert_eq(hl_watchers_take(&w), &ends);
+    cr_assert_eq(w.n, 0);
+    hl_watchers_fini(&w);
 }

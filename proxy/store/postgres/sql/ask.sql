@@ -36,7 +36,7 @@ CASE WHEN :place_looks::bigint > 0 AND t.node_id IS NULL AND t.run_id IS NOT NUL
 
 -- name: ASK_RUN
 -- :with_body whether with its bytes, :with_log with its log, :place_looks places to count, :with_request what of its request;
--- :range_from, :range_max a part of its answer, as far as it has come.
+-- :range_from, :range_max a part of its answer, as far as it has come; :with_head whether with the head of its answer.
 SELECT {run_row},
     CASE :with_body::bigint WHEN 1 THEN r.body_bytes END,
     CASE :with_log::bigint WHEN 1 THEN r.log END,
@@ -64,6 +64,9 @@ SELECT {run_row},
                 FROM :schema.stream s
                 WHERE s.run_id = r.run_id AND s.attempt = t.attempt AND s.at <= :range_from::bigint
                     AND s.at > :range_from::bigint - {HL_PG_CHUNK} ORDER BY s.at DESC LIMIT 1) END END,
+    CASE :with_head::bigint WHEN 1 THEN coalesce(r.answer_head, (
+        SELECT s.answer_head FROM :schema.stream s
+        WHERE s.run_id = r.run_id AND s.attempt = t.attempt AND s.at = 0)) END,
     coalesce(t.progress, r.progress),
     (SELECT n.address FROM :schema.node n WHERE n.node_id = t.node_id AND n.node_id <> :me::uuid AND NOT n.is_dead)
 FROM :schema.run r
@@ -294,7 +297,7 @@ WHERE l.lane IS NOT NULL ORDER BY l.lane;
 
 -- name: ASK_REPLICAS
 -- Times in ms since the epoch and ago.
-SELECT node_id, name, version, state,
+SELECT node_id, name, role, version, state,
     floor(extract(epoch FROM started_at) * 1000)::bigint,
     (extract(epoch FROM now() - started_at) * 1000)::bigint,
     (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries
@@ -379,7 +382,7 @@ FROM (
     {lane_joins(l.project)}) AS w(project, run_id, url, last_error, lane,
     pending, dead, oldest_ms, since_ms, attempts, ok, p95_us, last_ms, last_status)
 UNION ALL
-SELECT 4, name, version, state, node_id, NULL, NULL,
+SELECT 4, name, version, state, node_id, convert_to(role, 'UTF8'), NULL,
     floor(extract(epoch FROM started_at) * 1000)::bigint,
     (extract(epoch FROM now() - started_at) * 1000)::bigint,
     (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries, NULL, NULL, NULL, NULL, NULL

@@ -27,9 +27,9 @@ WHERE n.node_id <> :me::uuid AND {ms(n.beat_at)} < :since_ms::bigint
 -- name: NODE_JOIN
 -- :key_check the check value of its key.
 INSERT INTO :schema.node (node_id, name, version, address, key_check,
-    started_at, beat_at, app_at, expires_at, session)
+    started_at, beat_at, app_at, expires_at, session, role)
 VALUES (:me::uuid, :name::text, :version::text, :address::text, :key_check::bytea,
-    now(), now(), 'epoch', now() + :ttl_ms::bigint * interval '1 ms', :session::uuid)
+    now(), now(), 'epoch', now() + :ttl_ms::bigint * interval '1 ms', :session::uuid, :role::text)
 ON CONFLICT (node_id) DO UPDATE SET session = excluded.session;
 
 -- name: NODE_BEAT

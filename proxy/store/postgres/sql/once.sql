@@ -61,7 +61,7 @@ round(extract(epoch FROM now() - {at})::numeric, 1);
 SELECT json_build_object('schema', trim('"' FROM ':schema'),
     'version', (SELECT convert_from(v, 'UTF8')::integer FROM :schema.meta WHERE k = 'version'),
     'replicas', (SELECT coalesce(json_agg(json_build_object('replica_id', node_id, 'name', name,
-            'version', version, 'state', state, 'started_at', {time(started_at)},
+            'role', role, 'version', version, 'state', state, 'started_at', {time(started_at)},
             'age_seconds', {age(started_at)}, 'beat_seconds', {age(beat_at)},
             'runs', runs, 'deliveries', deliveries) ORDER BY {replica_order}), '[]')
         FROM ({replicas}) AS replicas),

@@ -109,7 +109,7 @@ greatest({now_ms}, {delivery}.created_ms);
 
 -- part: replicas
 -- Dead ones are of interest for as long as somebody may ask what became of them.
-SELECT n.node_id, n.name, n.version,
+SELECT n.node_id, n.name, n.role, n.version,
         CASE WHEN n.is_dead THEN 'dead' WHEN n.expires_at <= now() THEN 'silent' ELSE 'alive' END AS state,
         n.started_at, n.beat_at,
         (SELECT count(*) FROM :schema.ticket t WHERE t.node_id = n.node_id) AS runs,
@@ -149,7 +149,7 @@ coalesce(r.keeps = {pg_keep.always}
 
 -- part: end
 -- From `gone` (run_id, epoch, attempt, started_ms, node_id, progress), the tickets that went, and `ends` (run_id, state,
--- reason, http_status, finished_ms, content_type, … body_bytes, log, run_key, wait_key, delivery_id, max_attempts): the
+-- reason, http_status, finished_ms, content_type, … body_bytes, log, answer_head, run_key, wait_key, delivery_id, max_attempts): the
 -- runs' rows, their counts, their deliveries; requests that are not kept and what came of their streams go.
 request AS (
     DELETE FROM :schema.body b USING gone g, ends e, :schema.run r
@@ -161,7 +161,7 @@ ended AS (
         content_encoding = e.content_encoding, encoding = e.encoding,
         escaped_size = e.escaped_size, body_where = e.body_where, body_size = e.body_size,
         body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,
-        log = e.log,
+        log = e.log, answer_head = e.answer_head,
         head = CASE WHEN {keeps_request} THEN r.head END,
         request_bytes = CASE WHEN {keeps_request} THEN r.request_bytes END,
         request_file = CASE WHEN {keeps_request} THEN r.request_file END,
@@ -198,7 +198,7 @@ streamed AS (
 0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,
         {encoding.none} AS encoding, 0 AS escaped_size, {body_where.none} AS body_where, 0 AS body_size,
         NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,
-        NULL::bytea AS log, NULL::bigint AS run_key, NULL::bigint AS wait_key;
+        NULL::bytea AS log, NULL::bytea AS answer_head, NULL::bigint AS run_key, NULL::bigint AS wait_key;
 
 -- part: came
 -- What came of an event stream whose replica was lost: `c` has its size, its digest, how long it is as the inside of a
@@ -213,7 +213,7 @@ CASE WHEN c.size > 0 THEN 200 ELSE 0 END AS http_status,
             ELSE {body_where.file} END AS body_where,
         c.size AS body_size, c.sum AS body_sha256,
         CASE WHEN c.size > {HL_BODY_INLINE_MAX} THEN {new_id} END AS body_file,
-        c.bytes AS body_bytes, NULL::bytea AS log, NULL::bigint AS run_key, NULL::bigint AS wait_key;
+        c.bytes AS body_bytes, NULL::bytea AS log, NULL::bytea AS answer_head, NULL::bigint AS run_key, NULL::bigint AS wait_key;
 
 -- part: end_lost
 -- How runs end that were inside a replica that was lost: after `gone`, with is_cancel_wished, too. A stream of more than

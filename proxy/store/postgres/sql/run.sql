@@ -18,13 +18,13 @@ raw AS MATERIALIZED (
         :request_file::uuid[], :request_bytes::bytea[], :lane::bigint[], :url::bytea[], :secret::bytea[],
         :traceparent::bytea[], :subject::bytea[], :key::bytea[], :fingerprint::bytea[], :is_async::bigint[],
         :is_beyond::bigint[], :timeout_ms::bigint[], :wait_ms::bigint[], :priority::bigint[], :who::bigint[],
-        :max_queued::bigint[], :max_attempts::bigint[], :identity::bytea[], :rerun_of::uuid[])
+        :max_queued::bigint[], :max_attempts::bigint[], :identity::bytea[], :rerun_of::uuid[], :has_caller::bigint[])
     WITH ORDINALITY AS t(run_id, project, app, created_ms, method,
         path, head, request_where, request_size, request_sha256,
         request_file, request_bytes, lane, url, secret,
         traceparent, subject, key, fingerprint, is_async,
         is_beyond, timeout_ms, wait_ms, priority, who,
-        max_queued, most, identity, rerun_of, ord)),
+        max_queued, most, identity, rerun_of, has_caller, ord)),
 input AS MATERIALIZED (
     SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0 THEN 0
         WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0 ORDER BY ord) + (
@@ -71,11 +71,11 @@ places AS MATERIALIZED (
 tickets AS (
     INSERT INTO :schema.ticket (run_id, due_at, epoch, attempt,
         node_id, started_ms,
-        is_async, timeout_ms, start_by, max_attempts, class, subject, lane, turn)
+        is_async, timeout_ms, start_by, max_attempts, has_caller, class, subject, lane, turn)
     SELECT f.run_id, now(), 1 - is_async, 1 - is_async,
         CASE is_async WHEN 0 THEN :me::uuid END, CASE is_async WHEN 0 THEN created_ms END,
         is_async = 1, nullif(timeout_ms, 0), now() + nullif(wait_ms, 0) * interval '1 ms', nullif(f.most, 0),
-        f.priority, f.who, f.lane,
+        f.has_caller = 1, f.priority, f.who, f.lane,
         coalesce(p.turn - 1 + row_number() OVER (PARTITION BY f.priority, f.who, f.is_async ORDER BY f.ord), 0)
     FROM fresh f
     LEFT JOIN places p ON f.is_async = 1 AND p.priority = f.priority AND p.who = f.who
@@ -168,9 +168,10 @@ taken AS (
     UPDATE :schema.ticket t SET node_id = :me::uuid, epoch = t.epoch + 1,
         attempt = t.attempt + 1, started_ms = :now_ms::bigint
     FROM next WHERE t.run_id = next.run_id
-    RETURNING t.run_id, t.epoch, t.attempt, t.class, t.turn, t.subject, t.timeout_ms, t.max_attempts)
+    RETURNING t.run_id, t.epoch, t.attempt, t.class, t.turn, t.subject, t.timeout_ms, t.max_attempts,
+        t.has_caller)
 SELECT x.run_id, r.run_id IS NOT NULL, r.attempt_log, x.epoch, x.attempt, r.has_webhook, r.created_ms,
-    x.timeout_ms, x.max_attempts, {terms_columns_of(r)}, r.project, r.app, r.head, {request}, x.class, x.turn, x.subject
+    x.timeout_ms, x.max_attempts, x.has_caller, {terms_columns_of(r)}, r.project, r.app, r.head, {request}, x.class, x.turn, x.subject
 FROM taken x LEFT JOIN :schema.run r ON r.run_id = x.run_id
 ORDER BY x.class, x.turn, x.run_id;
 
@@ -257,11 +258,11 @@ WITH input AS MATERIALIZED (
     FROM unnest(:run_id::uuid[], :epoch::bigint[], :state::bigint[], {outcome_arrays},
         :body_where::bigint[], :body_size::bigint[], :body_sha256::bytea[],
         :body_file::uuid[], :body_bytes::bytea[], :delivery_id::uuid[], :log::bytea[], :run_key::bigint[],
-        :wait_key::bigint[], :set_ms::bigint[])
+        :wait_key::bigint[], :set_ms::bigint[], :answer_head::bytea[])
     WITH ORDINALITY AS t(run_id, epoch, state, {outcome_columns},
         body_where, body_size, body_sha256,
         body_file, body_bytes, delivery_id, log, run_key,
-        wait_key, set_ms, ord)),
+        wait_key, set_ms, answer_head, ord)),
 gone AS (
     DELETE FROM :schema.ticket t USING input i
     WHERE t.run_id = i.run_id AND t.epoch = i.epoch AND {is_mine}
@@ -270,7 +271,7 @@ ends AS ( -- one whose cancel was accepted is cancelled: hl_outcome_cancel
     SELECT i.run_id, CASE WHEN g.is_cancel_wished THEN {run_state.cancelled} ELSE i.state END AS state,
         CASE WHEN g.is_cancel_wished THEN {run_reason.none} ELSE i.reason END AS reason,
         http_status, ended_ms AS finished_ms, content_type, content_encoding, encoding, escaped_size, body_where,
-        body_size, body_sha256, body_file, body_bytes, delivery_id, log, run_key, wait_key,
+        body_size, body_sha256, body_file, body_bytes, delivery_id, log, answer_head, run_key, wait_key,
         :delivery_attempts::bigint AS max_attempts
     FROM input i JOIN gone g ON g.run_id = i.run_id),
 {end}
@@ -388,23 +389,27 @@ ends AS (
 SELECT (SELECT count(*) FROM gone), {start_ms(AND run_id NOT IN (SELECT run_id FROM late))};
 
 -- name: RUN_ENDED
--- Which of them have ended.
-SELECT run_id FROM :schema.run WHERE run_id = ANY (:run_id::uuid[]) AND state >= {run_state.success};
+-- Which of them have ended; and which have an answer that goes on: an event stream whose head is there.
+SELECT r.run_id, r.state >= {run_state.success} FROM :schema.run r
+WHERE r.run_id = ANY (:run_id::uuid[]) AND (r.state >= {run_state.success}
+    OR EXISTS (SELECT FROM :schema.stream s WHERE s.run_id = r.run_id AND s.at = 0 AND s.answer_head IS NOT NULL));
 
 -- while they go on ----------------------------------------------------------------------------------------------------
 
 -- name: STREAM_PUT
--- Parts of streams whose runs this replica has; one that comes again may be longer.
+-- Parts of streams whose runs this replica has; one that comes again may be longer. The first may have the head of the
+-- answer, before there is anything else.
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest(:run_id::uuid[], :epoch::bigint[], :attempt::bigint[], :at::bigint[], :bytes::bytea[])
-    WITH ORDINALITY AS t(run_id, epoch, attempt, at, bytes, ord)),
+    SELECT * FROM unnest(:run_id::uuid[], :epoch::bigint[], :attempt::bigint[], :at::bigint[], :bytes::bytea[],
+        :answer_head::bytea[])
+    WITH ORDINALITY AS t(run_id, epoch, attempt, at, bytes, answer_head, ord)),
 mine AS MATERIALIZED (
     SELECT i.* FROM input i
     JOIN :schema.ticket t ON t.run_id = i.run_id AND t.epoch = i.epoch AND {is_mine}
     FOR KEY SHARE OF t),
 added AS (
-    INSERT INTO :schema.stream AS s (run_id, attempt, at, bytes)
-    SELECT run_id, attempt, at, bytes FROM mine
+    INSERT INTO :schema.stream AS s (run_id, attempt, at, bytes, answer_head)
+    SELECT run_id, attempt, at, bytes, answer_head FROM mine
     ON CONFLICT (run_id, attempt, at) DO UPDATE SET bytes = excluded.bytes
     WHERE octet_length(excluded.bytes) > octet_length(s.bytes))
 SELECT i.ord, CASE WHEN m.ord IS NULL THEN {pg_code.stale} ELSE {pg_code.done} END

@@ -165,7 +165,7 @@ DELETE FROM ticket WHERE number = :number;
 -- A queued run of a class, with all that its worker is told.
 SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id, run.number IS NOT NULL,
     app.name IS NOT NULL, run.app_id, run.attempt_log, ticket.start_by_ms, run.epoch, run.attempt, run.has_webhook,
-    run.created_ms, ticket.timeout_ms, run.max_attempts, {terms_columns_of(run)}, app.project, app.name, ticket.head, {body}
+    run.created_ms, ticket.timeout_ms, run.max_attempts, 0, {terms_columns_of(run)}, app.project, app.name, ticket.head, {body}
 FROM turn
 LEFT JOIN ticket ON ticket.number = turn.number
 LEFT JOIN run ON run.run_id = ticket.run_id
