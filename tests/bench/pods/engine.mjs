@@ -15,7 +15,7 @@ const environment = ({ env = [] }, settings) => ({ ...settings, ...Object.fromEn
 // (a command in it, a child process), signal.
 
 /** The binary and an app in this machine's own Node; a pod's volume is a folder of `directory`. */
-export class Processes {
+class Processes {
     constructor({ directory, settings = {}, binary = process.env.HOOKLINE_BIN, app = APP }) {
         Object.assign(this, { directory, settings, binary, app });
     }
@@ -42,7 +42,7 @@ export class Processes {
 }
 
 /** The images, with what the manifest says of user, capabilities and root file system; SIGTERM as the kubelet has it sent. */
-export class Podman {
+class Podman {
     constructor({ directory, settings = {}, images, podman = process.env.PODMAN ?? 'podman' }) {
         Object.assign(this, { directory, settings, images, podman });
     }
@@ -84,4 +84,11 @@ export class Podman {
     signal(pod, container, child, name) {
         spawnSync(this.podman, ['kill', '--signal', name, this.name(pod, container)], { stdio: 'ignore' });
     }
+}
+
+/** What ENGINE says: podman, else processes. */
+export function engineOf(directory, settings) {
+    const { ENGINE, IMAGE = 'hookline', APP_IMAGE = 'words' } = process.env;
+    const images = { hookline: IMAGE, words: APP_IMAGE };
+    return ENGINE === 'podman' ? new Podman({ directory, settings, images }) : new Processes({ directory, settings });
 }

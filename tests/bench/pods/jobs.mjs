@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { render } from '../../integration/lib/kustomize.mjs';
-import { Processes } from './engine.mjs';
+import { engineOf } from './engine.mjs';
 import { ownNetwork, Pod } from './kubelet.mjs';
 
 await ownNetwork();
@@ -17,7 +17,7 @@ const [jobs = 20] = process.argv.slice(2);
 const objects = await render(fileURLToPath(new URL('../../../deploy/components/examples/job', import.meta.url)));
 const { spec } = objects.find(({ kind }) => kind === 'Job').spec.template;
 const directory = mkdtempSync(join(tmpdir(), 'hookline-jobs-'));
-const pod = new Pod(spec, 0, new Processes({ directory, settings: { HOOKLINE_AUTH: 'none' } }));
+const pod = new Pod(spec, 0, engineOf(directory, { HOOKLINE_AUTH: 'none' }));
 await pod.plugIn();
 const ends = [];
 for (let i = 0; i < Number(jobs); i++) {

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { render } from '../../integration/lib/kustomize.mjs';
-import { Podman, Processes } from './engine.mjs';
+import { engineOf } from './engine.mjs';
 import { ownNetwork, Pod } from './kubelet.mjs';
 
 const PORT = 8180;
@@ -43,10 +43,7 @@ await ownNetwork();
 const objects = await render(EXAMPLE);
 const { spec } = objects.find((one) => one.spec.template).spec.template;
 const directory = mkdtempSync(join(tmpdir(), 'hookline-rolling-'));
-const settings = { HOOKLINE_AUTH: 'none' };
-const engine = process.env.ENGINE === 'podman'
-    ? new Podman({ directory, settings, images: { hookline: process.env.IMAGE ?? 'hookline', words: process.env.APP_IMAGE ?? 'words' } })
-    : new Processes({ directory, settings });
+const engine = engineOf(directory, { HOOKLINE_AUTH: 'none' });
 const pods = [new Pod(spec, 0, engine), new Pod(spec, 1, engine)];
 for (const pod of pods) {
     await pod.plugIn();
