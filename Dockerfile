@@ -28,7 +28,7 @@ LABEL org.opencontainers.image.title="hookline" \
     org.opencontainers.image.description="A sidecar that gives an HTTP app asynchronous runs, streams and webhooks" \
     org.opencontainers.image.version="0.1.0" \
     org.opencontainers.image.licenses="Apache-2.0"
-ENV PATH=/usr/local/bin
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # The numbers, so that Kubernetes can see that this is not root (runAsNonRoot).
 USER 10001:10001
 # Nothing is written outside this volume: the root file system may be read-only.

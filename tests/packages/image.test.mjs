@@ -156,9 +156,10 @@ test('it goes on with the volume of an earlier image', { skip: skip || (!EARLIER
     assert.equal((await after.call('/v4/demo/words/run', { body: 'x' })).status, 200);
 });
 
-test('its /opt/hookline works in an image of another kind', { skip }, async (t) => {
+test('its folders are copied into an image of another kind, and run there', { skip }, async (t) => {
     const directory = await temporaryDirectory(FILE);
-    const lines = [`FROM ${await image()} AS hookline`, 'FROM scratch', 'COPY --from=hookline /opt/hookline /opt/hookline'];
+    const copies = ['/opt/hookline', '/usr/local/lib/hookline'].map((path) => `COPY --from=hookline ${path} ${path}`);
+    const lines = [`FROM ${await image()} AS hookline`, 'FROM scratch', ...copies];
     await writeFile(join(directory, 'Dockerfile'), `${lines.join('\n')}\n`);
     const other = (await engine('build', '--quiet', directory)).split('\n').at(-1);
     atEnd(t, () => engine('rmi', '--force', other));
