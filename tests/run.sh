@@ -93,6 +93,7 @@ choose() {
     packages)
         files=(tests/packages/*.test.mjs)
         packages+=(python3-setuptools python3-wheel musl-tools busybox-static debootstrap)
+        packages+=(golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev) # render the chart
         ;;
     esac
 }

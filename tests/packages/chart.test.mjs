@@ -80,7 +80,7 @@ const sets = {
     'settings': {
         values: {
             ...app,
-            settings: { HOOKLINE_RUN_ATTEMPTS: 3, HOOKLINE_MAX_BODY: 1073741824, HOOKLINE_RUN_RETRY_ON: 'reset,shutdown' },
+            settings: { HOOKLINE_RUN_ATTEMPTS: 3, HOOKLINE_MAX_REQUEST_BODY: 1073741824, HOOKLINE_RUN_RETRY_ON: 'reset,shutdown' },
             env: [{ name: 'HOOKLINE_ADMIN_HOSTS', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }],
             envFrom: [{ secretRef: { name: 'more' } }],
         },
@@ -237,8 +237,16 @@ test('hookline is drained before the app of its pod is stopped, unless the app s
 
 test('numbers reach hookline as they were written', () => {
     const [pod] = pods(rendered.settings.objects);
-    assert.equal(setting(pod, 'HOOKLINE_MAX_BODY'), '1073741824');
+    assert.equal(setting(pod, 'HOOKLINE_MAX_REQUEST_BODY'), '1073741824');
     assert.equal(setting(pod, 'HOOKLINE_RUN_ATTEMPTS'), '3');
+});
+
+test('the operator gets the rules of deploy/monitoring, and Grafana its board', () => {
+    const { objects } = rendered['everything that is watched'];
+    const [rule] = named(objects, 'PrometheusRule');
+    assert.ok(rule.spec.groups[0].rules.length >= 8);
+    const [board] = named(objects, 'ConfigMap');
+    assert.deepEqual(JSON.parse(board.data['hookline.json']), JSON.parse(readFileSync(join(chart, '../monitoring/board.json'), 'utf8')));
 });
 
 test('fronts have no app and workers take no calls', () => {
