@@ -18,21 +18,24 @@
 #include "tls/tls.h"
 
 #define CHECK_NOT_READY_MS 100
-#define CHECK_HURRIED_MS   1  /* with the wheel's next tick */
-#define CHECK_LONG_MS      20 /* for an app that takes longer than this to start */
-#define HURRY_MS           10000
-#define CHECK_READY_MS     1000
-#define CHECK_DOUBT_MS     500 /* after a bad check of an app that is ready */
-#define BAD_CHECKS         3   /* in a row */
-#define QUIET_START_MS     5000
-#define EXCUSED_MS         3000 /* after a check that timed out while calls were inside */
-#define PROBE_TIMEOUT_MS   2000 /* cause.c says so */
-#define PROBE_HEAD_MAX     (16 * 1024)
+/* While somebody waits: nobody listens there yet, which costs nobody much; it listens, and loads; and behind HURRY_MS. */
+#define CHECK_BRISK_MS   5
+#define CHECK_HURRIED_MS 1 /* with the wheel's next tick */
+#define CHECK_LONG_MS    20
+#define HURRY_MS         10000
+#define CHECK_READY_MS   1000
+#define CHECK_DOUBT_MS   500 /* after a bad check of an app that is ready */
+#define BAD_CHECKS       3   /* in a row */
+#define QUIET_START_MS   5000
+#define EXCUSED_MS       3000 /* after a check that timed out while calls were inside */
+#define PROBE_TIMEOUT_MS 2000 /* cause.c says so */
+#define PROBE_HEAD_MAX   (16 * 1024)
 
 static const struct hl_cause good = {.kind = HL_CAUSE_NONE};
 
 static void begin(struct hl_readiness *r);
 static void on_timer(struct hl_timer *timer);
+static void on_brisk(uv_timer_t *brisk);
 static void on_resolved(struct hl_host *host, int status);
 static void address_end(struct hl_readiness *r, struct hl_cause cause);
 static void on_warmed(struct hl_warmup *warmup, uint64_t again_ms);
@@ -49,6 +52,7 @@ void hl_readiness_init(struct hl_readiness *r, uv_loop_t *loop, struct hl_wheel 
     atomic_init(&r->is_ready, false);
     atomic_init(&r->why, hl_cause_text(good));
     hl_timer_init(&r->timer, on_timer);
+    uv_timer_init(loop, &r->brisk);
     hl_host_init(&r->host, loop, &config->app_url, on_resolved);
     hl_warmup_init(&r->warmup, loop, wheel, reader, config);
     r->warmup.on_over = on_warmed;
@@ -195,7 +199,17 @@ static uint64_t pause_ms(const struct hl_readiness *r)
 {
     if (r->hurried_at == 0)
         return CHECK_NOT_READY_MS;
-    return uv_now(r->loop) - r->hurried_at < HURRY_MS ? CHECK_HURRIED_MS : CHECK_LONG_MS;
+    if (uv_now(r->loop) - r->hurried_at >= HURRY_MS)
+        return CHECK_LONG_MS;
+    return hl_gate_is_refusal(r->worst) ? CHECK_BRISK_MS : CHECK_HURRIED_MS;
+}
+
+static void arm(struct hl_readiness *r, uint64_t ms)
+{
+    if (ms == CHECK_BRISK_MS)
+        uv_timer_start(&r->brisk, on_brisk, ms, 0);
+    else
+        hl_timer_arm(r->wheel, &r->timer, ms);
 }
 
 /* The check is over: `worst` has what came of it. */
@@ -222,7 +236,7 @@ static void conclude(struct hl_readiness *r)
     hl_gate_end_check(
         &r->calls->gate, r->gate_check, r->worst, says_nothing || hl_readiness_is_ready(r));
     if (!end_hung(r))
-        hl_timer_arm(r->wheel, &r->timer, again_ms);
+        arm(r, again_ms);
 }
 
 /* ---- one question ---- */
@@ -363,6 +377,11 @@ static void begin(struct hl_readiness *r)
         ask_all(r, UV_ENOMEM);
 }
 
+static void on_brisk(uv_timer_t *brisk)
+{
+    begin(HL_CONTAINER_OF(brisk, struct hl_readiness, brisk));
+}
+
 static void on_timer(struct hl_timer *timer)
 {
     struct hl_readiness *r = HL_CONTAINER_OF(timer, struct hl_readiness, timer);
@@ -404,6 +423,7 @@ void hl_readiness_on_gate(struct hl_readiness *r)
 static void forget_probe(struct hl_readiness *r)
 {
     hl_timer_disarm(&r->timer);
+    uv_timer_stop(&r->brisk);
     hl_exchange_drop(r->probe);
     r->probe = NULL;
 }
@@ -458,9 +478,11 @@ void hl_readiness_resume(struct hl_readiness *r, const char *why_not_yet)
 
 void hl_readiness_close(struct hl_readiness *r)
 {
-    r->is_closing = true;
     forget_probe(r);
     hl_warmup_forget(&r->warmup);
     hl_timer_fini(r->wheel, &r->timer);
+    if (!r->is_closing)
+        uv_close((uv_handle_t *)&r->brisk, NULL);
+    r->is_closing = true;
     hl_host_close(&r->host);
 }

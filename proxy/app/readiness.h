@@ -53,6 +53,7 @@ struct hl_readiness {
     uint32_t gate_check;    /* of hl_gate_begin_check */
     unsigned bad_checks;    /* in a row, while ready */
     uint64_t hurried_at;    /* uv_now; 0: nobody waits */
+    uv_timer_t brisk;       /* the next check, where the wheel's tick is too long a time */
     bool has_been_ready;    /* since its start */
     uint64_t bad_since;     /* uv_now; all checks since then were bad; 0: the last was not */
     uint64_t heard;         /* hl_pool_group_heard, then */
@@ -78,7 +79,7 @@ void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet);
 void hl_readiness_rest(struct hl_readiness *r, const char *why);
 /* From a rest that ended no process of ours. */
 void hl_readiness_resume(struct hl_readiness *r, const char *why_not_yet);
-/* Somebody waits for it: until it is ready it is asked as often as the clock allows. */
+/* Somebody waits for it: until it is ready it is asked often. */
 void hl_readiness_hurry(struct hl_readiness *r);
 /* While it is held: a process of ours is about to start. Who listens in its place already is not it,
  * and is neither ready nor given calls. */
