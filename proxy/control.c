@@ -330,6 +330,7 @@ static void on_gate(struct hl_control *ctl)
 bool hl_control_uses_app(void *owner)
 {
     struct hl_control *ctl = owner;
+    ctl->use.leaves_queue = ctl->state != HL_CONTROL_SERVING;
     return hl_app_use_look(&ctl->use) || ctl->state > HL_CONTROL_ASIDE;
 }
 
@@ -340,7 +341,9 @@ bool hl_control_is_settled(void *owner)
 
 bool hl_control_wants_app(void *owner)
 {
-    return hl_app_use_is_wanted(&((struct hl_control *)owner)->use);
+    struct hl_control *ctl = owner;
+    ctl->use.leaves_queue = ctl->state != HL_CONTROL_SERVING;
+    return hl_app_use_is_wanted(&ctl->use);
 }
 
 /* The app said what it said before its answer: that is in the pipe by now. */

@@ -9,7 +9,8 @@ struct hl_service;
 
 struct hl_app_use {
     const struct hl_service *service;
-    uint64_t given; /* hl_pool_group_given at the last look */
+    uint64_t given;    /* hl_pool_group_given at the last look */
+    bool leaves_queue; /* nothing is claimed now: queued runs are not for this app */
 };
 
 /* Control thread. The figures are others', and change meanwhile: all of them are exact when the gate is shut, each

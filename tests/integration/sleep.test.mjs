@@ -227,6 +227,7 @@ test('while it drains by call a queued run does not wake the app, a call does', 
     const now = (await control(sidecar)('GET', '/v2/now')).json();
     assert.deepEqual([now.ready, now.app_state, now.app_since], [false, 'asleep', record.app_since]);
     assert.equal((await call()).status, 200);
+    await asleep(sidecar); // what it may not claim does not keep it awake
     assert.equal((await control(sidecar)('GET', `/v2/runs/${id}`)).json().state, 'queued');
     await ask('DELETE', '/drain');
     const { state, app_state: app } = await ended(sidecar, id);

@@ -63,6 +63,9 @@ Test(app_use, is_a_queued_run_that_could_start_and_none_that_waits_for_its_retry
     hl_counter_set(&fake_store.gauges.queued_runs, 1);
     cr_assert(hl_app_use_look(&use));
     cr_assert(hl_app_use_is_wanted(&use));
+    use.leaves_queue = true;
+    cr_assert_not(hl_app_use_look(&use));
+    cr_assert_not(hl_app_use_is_wanted(&use));
 }
 
 Test(app_use, is_not_known_while_a_claim_may_be_on_its_way)
