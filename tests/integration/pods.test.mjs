@@ -104,6 +104,13 @@ test('hookline as sidecar: the app is as it was but for its hooks, which wait in
     assert.equal(objects.find(({ kind }) => kind === 'Service').spec.ports[0].targetPort, 8080);
 });
 
+test('hookline as sidecar stands behind the other init containers: what it needs is there before it and goes after it', async () => {
+    const objects = await readObjects(`${EXAMPLES}hookline-as-sidecar/words.yaml`);
+    podOf(objects).initContainers = [{ name: 'load' }, { name: 'database', restartPolicy: 'Always' }];
+    await apply(`${DEPLOY}components/hookline-as-sidecar`, objects);
+    assert.deepEqual(podOf(objects).initContainers.map(({ name }) => name), ['load', 'database', 'hookline']);
+});
+
 test('a user adds at most six lines; workloads without the label stay as they are', async () => {
     for (const name of LAYOUTS) {
         const [own, words] = await Promise.all(

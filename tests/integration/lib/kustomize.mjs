@@ -49,12 +49,29 @@ function change(object, patch) {
     merge(object, rest);
 }
 
-function operate(object, { op, path, value }) {
-    if (op !== 'add') throw new Error(`${op} is not known here`);
+/** RFC 6902. */
+function operate(object, { op, path, from, value }) {
+    if (op === 'move') add(object, path, take(object, from));
+    else if (op === 'add') add(object, path, structuredClone(value));
+    else throw new Error(`${op} is not known here`);
+}
+
+function at(object, path) {
     const words = path.split('/').slice(1);
     const last = words.pop();
-    const parent = words.reduce((at, word) => at[word], object);
-    parent[last] = structuredClone(value);
+    return [words.reduce((one, word) => one[word], object), last];
+}
+
+function add(object, path, value) {
+    const [parent, last] = at(object, path);
+    if (last === '-') parent.push(value);
+    else if (Array.isArray(parent)) parent.splice(Number(last), 0, value);
+    else parent[last] = value;
+}
+
+function take(object, path) {
+    const [parent, last] = at(object, path);
+    return parent.splice(Number(last), 1)[0]; // of a list
 }
 
 function merge(into, from) {
