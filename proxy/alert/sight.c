@@ -9,6 +9,8 @@
 #include "store/gauges.h"
 
 #define CERTIFICATE_MS (14 * 24 * 3600 * 1000ll)
+/* A server that was away for a moment is no outage. */
+#define FAILING_MS 3000
 /* What one look finds to have been set by less is drift. */
 #define SET_MS 1000
 
@@ -27,7 +29,17 @@ uint64_t hl_sight_age_ms(struct hl_sight *s, int64_t since_ms, int64_t ahead_ms,
     return age_ms > 0 ? (uint64_t)age_ms : 0;
 }
 
-static void look_at_store(struct hl_sight *s, const struct hl_store_gauges *store)
+/* For how long something has been so; `*since`: when that was first seen. */
+static uint64_t how_long(bool is_so, uint64_t *since, uint64_t mono_ms)
+{
+    if (!is_so)
+        *since = 0;
+    else if (*since == 0)
+        *since = mono_ms;
+    return *since > 0 ? mono_ms - *since : 0;
+}
+
+static void look_at_store(struct hl_sight *s, const struct hl_store_gauges *store, uint64_t mono_ms)
 {
     s->knows_queue = !hl_counter_get(&store->is_uncounted);
     s->queue_age_ms = hl_sight_age_ms(
@@ -36,15 +48,12 @@ static void look_at_store(struct hl_sight *s, const struct hl_store_gauges *stor
     s->max_bytes = hl_counter_get(&store->max_bytes);
     s->is_full = hl_counter_get(&store->is_full);
     s->is_failing = hl_counter_get(&store->is_failing);
+    s->failing_ms = how_long(s->is_failing, &s->failing_since, mono_ms);
 }
 
 static void look_at_app(struct hl_sight *s, const struct hl_readiness *app, uint64_t mono_ms)
 {
-    if (hl_readiness_is_ready(app))
-        s->unready_since = 0;
-    else if (s->unready_since == 0)
-        s->unready_since = mono_ms;
-    s->unready_ms = s->unready_since > 0 ? mono_ms - s->unready_since : 0;
+    s->unready_ms = how_long(!hl_readiness_is_ready(app), &s->unready_since, mono_ms);
     s->why = hl_readiness_why(app);
 }
 
@@ -55,7 +64,7 @@ void hl_sight_look(struct hl_sight *s, const struct hl_service *service,
     s->queue_limit_ms = service->config->alert_queue_age_ms;
     s->unready_limit_ms = service->config->alert_app_after_ms;
     s->is_leaving = atomic_load(&service->is_draining);
-    look_at_store(s, store);
+    look_at_store(s, store, mono_ms);
     look_at_app(s, service->readiness, mono_ms);
     s->has_certificate = hl_service_speaks_tls(service->config);
     s->expires_ms = s->has_certificate ? 1000 * hl_tls_expires_s(service->tls) : 0;
@@ -90,9 +99,8 @@ static enum hl_condition judge_room(
 static enum hl_condition judge_failing(
     const struct hl_sight *s, bool was_holding, struct hl_alert_facts *facts)
 {
-    (void)was_holding;
     (void)facts;
-    return judge(s->is_failing);
+    return judge(s->is_failing && (was_holding || s->failing_ms >= FAILING_MS));
 }
 
 static enum hl_condition judge_app(

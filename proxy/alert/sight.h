@@ -13,7 +13,8 @@ struct hl_sight {
     uint64_t queue_age_ms, queue_limit_ms;
     uint64_t bytes, max_bytes; /* max_bytes 0: there is no limit */
     bool is_full, is_failing;
-    bool is_leaving; /* the process is about to end: nothing is said of the app */
+    uint64_t failing_ms; /* for so long */
+    bool is_leaving;     /* the process is about to end: nothing is said of the app */
     uint64_t unready_ms, unready_limit_ms;
     const char *why;
     bool has_certificate;
@@ -21,6 +22,7 @@ struct hl_sight {
 
     /* private */
     uint64_t unready_since; /* monotonic; 0: it is ready */
+    uint64_t failing_since; /* likewise; 0: it works */
     bool was_looked;
     int64_t ahead_ms; /* of the clock, at the last look */
     int64_t set_by_ms,

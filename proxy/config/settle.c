@@ -343,6 +343,7 @@ static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf 
     static const char cert[] = "HOOKLINE_WEBHOOK_CLIENT_CERT_FILE";
     static const char key[] = "HOOKLINE_WEBHOOK_CLIENT_KEY_FILE";
     static const char previous[] = "HOOKLINE_WEBHOOK_PREVIOUS_SECRET";
+    static const char alerts[] = "HOOKLINE_ALERT_URL";
     const struct {
         bool is_used;
         const char *name, *needed, *advice;
@@ -359,6 +360,10 @@ static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf 
             "where receivers reach hookline, such as https://runs.example.com"},
         {config->webhook_max_body > 0, "HOOKLINE_WEBHOOK_MAX_BODY", url,
             "where receivers reach hookline, such as https://runs.example.com"},
+        {is_given(config, HL_STR("HOOKLINE_ALERT_QUEUE_AGE")), "HOOKLINE_ALERT_QUEUE_AGE", alerts,
+            "where alerts are sent"},
+        {is_given(config, HL_STR("HOOKLINE_ALERT_APP_AFTER")), "HOOKLINE_ALERT_APP_AFTER", alerts,
+            "where alerts are sent"},
     };
     enum hl_err err = check_trusted(config, problems);
     for (size_t i = 0; i < HL_ARRAY_LEN(needs) && !err; i++)

@@ -50,6 +50,17 @@ Test(sight, an_app_is_told_after_a_while_and_is_back_at_once)
     cr_assert_eq(judge(&s, HL_ALERT_APP_NOT_READY, true), HL_CONDITION_UNKNOWN);
 }
 
+Test(sight, a_store_that_is_away_for_a_moment_does_not_fail)
+{
+    struct hl_sight s = {.is_failing = true, .failing_ms = 2999};
+    cr_assert_eq(judge(&s, HL_ALERT_STORE_FAILING, false), HL_CONDITION_CLEAR);
+    cr_assert_eq(judge(&s, HL_ALERT_STORE_FAILING, true), HL_CONDITION_HOLDS);
+    s.failing_ms = 3000;
+    cr_assert_eq(judge(&s, HL_ALERT_STORE_FAILING, false), HL_CONDITION_HOLDS);
+    s = (struct hl_sight){0};
+    cr_assert_eq(judge(&s, HL_ALERT_STORE_FAILING, true), HL_CONDITION_CLEAR);
+}
+
 Test(sight, a_certificate_is_told_14_days_before_its_end)
 {
     struct hl_sight s = {
