@@ -226,11 +226,21 @@ static bool become(const struct hl_user *user)
            setresuid(user->uid, user->uid, user->uid) == 0;
 }
 
+/* From which nothing is read: where there is no /dev, a pipe that nobody writes into. */
+static int open_nothing(void)
+{
+    int ends[2], fd = open("/dev/null", O_RDONLY);
+    if (fd >= 0 || pipe(ends) != 0)
+        return fd;
+    close(ends[1]);
+    return ends[0];
+}
+
 _Noreturn static void run_program(
     const struct hl_child_plan *plan, pid_t parent, int out, int err, int status)
 {
     struct rlimit now = plan->files;
-    int in = open("/dev/null", O_RDONLY);
+    int in = open_nothing();
     getrlimit(RLIMIT_NOFILE, &now);
     if (in < 0 || setsid() < 0 || !arrange_descriptors(in, out, err, status))
         give_up(status, HL_CHILD_STEP_SETUP);

@@ -125,7 +125,7 @@ test('the image is small, runs as its user with nothing to write but its volume,
     assert.equal(await container.end('TERM'), 0);
 });
 
-test('killed inside a run it begins again on its volume, and loses nothing', { skip }, async (t) => {
+test('killed or stopped inside a run it begins again on its volume, and loses nothing', { skip }, async (t) => {
     const [app, volume] = [await startApp(t), await makeVolume(t)];
     const before = await Container.start(t, await image(), app, volume);
     before.token = await before.makeToken();
@@ -138,6 +138,13 @@ test('killed inside a run it begins again on its volume, and loses nothing', { s
     after.token = before.token;
     assert.match(await after.stateOf(inside), /interrupted/);
     assert.equal((await after.ask(`${RUNS}/${done}/result`)).text, '{"said":"done"}');
+
+    const cut = await after.runOf('hold');
+    await until('a third is inside the app', async () => (await after.stateOf(cut)) === 'running');
+    assert.equal(await after.end('TERM'), 3); // its drain limit has passed
+    const last = await Container.start(t, await image(), app, volume);
+    last.token = before.token;
+    assert.match(await last.stateOf(cut), /failure/);
 });
 
 test('it goes on with the volume of an earlier image', { skip: skip || (!EARLIER && 'HOOKLINE_EARLIER_IMAGE names none') }, async (t) => {

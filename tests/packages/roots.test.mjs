@@ -145,7 +145,7 @@ for (const kind of kinds) {
             const { call, sidecar } = await stage(t, {
                 app: null,
                 wait: 'readyz',
-                command: await place.command({ user: 0 }),
+                command: await place.command({ user: 0, isBare: kind === 'empty' }),
                 env: {
                     ...FOR_LOADERS,
                     INSIDE_LD_PRELOAD: '',
