@@ -90,18 +90,28 @@ END
     done
 }
 
-# Criterion starts its own program for each test, so the kernel is told of qemu (binfmt_misc), in a user namespace: nothing
-# else on this machine notices. What asks PostgreSQL has no server there, and is left out.
+# Criterion starts its own program for each test, so the kernel is told of qemu (binfmt_misc), in a user namespace that has
+# all users: nothing else on this machine notices. What asks PostgreSQL has no server there, and is left out.
 store_tests() {
-    # shellcheck disable=SC2016 # the inner shell expands these
-    unshare --user --map-root-user --mount --pid --fork --kill-child sh -ec '
+    local namespace status=0
+    mkfifo "$work/mapped"
+    # shellcheck disable=SC2016 # the inner shells expand these
+    unshare --user --mount --pid --fork --kill-child sh -c 'read -r _ <"$1"; exec sh -ec "$2" sh "$3"' sh "$work/mapped" '
         mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
         printf %s ":qemu-aarch64:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\
 \\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$1/usr/bin/qemu-aarch64-static:F" \
             >/proc/sys/fs/binfmt_misc/register
         mount --rbind /dev "$1/dev"
         mount -t proc proc "$1/proc"
-        exec env -i PATH=/usr/sbin:/usr/bin:/bin LC_ALL=C.UTF-8 HOOKLINE_TEST_IMAGE_STRIDE=300 chroot "$1" /src/build/test_store --filter "!(postgres*)/*"' sh "$built"
+        exec env -i PATH=/usr/sbin:/usr/bin:/bin LC_ALL=C.UTF-8 HOOKLINE_TEST_IMAGE_STRIDE=300 chroot "$1" /src/build/test_store --filter "!(postgres*)/*"' "$built" &
+    namespace=$!
+    exec {go}>"$work/mapped" # it is there
+    echo '0 0 65536' >/proc/$namespace/uid_map
+    echo '0 0 65536' >/proc/$namespace/gid_map
+    echo >&"$go"
+    wait $namespace || status=$?
+    exec {go}>&-
+    return $status
 }
 
 main "$@"

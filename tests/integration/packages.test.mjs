@@ -1,4 +1,4 @@
-// What the Debian package says of hookline (its unit, its settings' file) holds of the program. tests/packages/deb.sh installs it.
+// What packages say of hookline (versions, the Debian package's unit and file of settings) holds of the program. tests/packages/ installs them.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { run } from './lib/sidecar.mjs';
 
-const FOLDER = fileURLToPath(new URL('../../deploy/deb', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const FOLDER = join(ROOT, 'deploy/deb');
 
 /** The lines NAME=value of a file, those behind `mark` as well: `[name, value]` each. */
 async function assignments(file, mark = '') {
@@ -53,4 +54,14 @@ test('systemd counts at most 2.0 of 10 for what the unit leaves open', async (t)
     const { stdout } = await ask.catch((error) => (error.code === 'ENOENT' ? {} : Promise.reject(error)));
     if (stdout === undefined) return t.skip('no systemd-analyze');
     assert.match(stdout, /Overall exposure level for hookline\.service: [01]\.\d OK/);
+});
+
+test('all that is handed out has the program’s version, and no other is released', async () => {
+    const version = (await run(['--version'], {})).stdout.trim().replace('hookline ', '');
+    assert.equal(JSON.parse(await readFile(join(ROOT, 'runtime/node/package.json'), 'utf8')).version, version);
+    const [, image = version] = /image\.version="(.*?)"/.exec(await readFile(join(ROOT, 'Dockerfile'), 'utf8')) ?? [];
+    assert.equal(image, version);
+    const refused = await promisify(execFile)(join(ROOT, 'deploy/release.sh'), ['9.9.9']).catch((error) => error);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, new RegExp(`CMakeLists\\.txt says that this is version ${version}, not 9\\.9\\.9`));
 });
