@@ -1,8 +1,9 @@
 // Alerts: what goes wrong is told to HOOKLINE_ALERT_URL, once when it begins and once when it ends, by one of those who see it.
 import assert from 'node:assert/strict';
-import { rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { makePair, openssl } from './lib/certificates.mjs';
 import { compile, inRepository } from './lib/function.mjs';
 import { link } from './lib/link.mjs';
 import { assertAlertDescribed } from './lib/openapi.mjs';
@@ -25,10 +26,10 @@ const TELLING = {
     HOOKLINE_ALERT_QUEUE_AGE: '1s',
 };
 
-/** The alerts that have arrived: of a kind, and about a destination. */
+/** The alerts that have arrived: of a kind, and about a destination. Who is killed while it sends one sends it again. */
 function told(receiver, kind, destination) {
-    return receiver
-        .deliveries(PATH)
+    const once = new Map(receiver.deliveries(PATH).map((delivery) => [delivery.get('webhook-id'), delivery]));
+    return [...once.values()]
         .map((delivery) => ({ ...JSON.parse(delivery.bytes), delivery }))
         .filter(({ type }) => type === `hookline.alert.${kind}`)
         .filter(({ details }) => !destination || details.destination === destination);
@@ -120,16 +121,49 @@ test('destinations: dead letters of one are one line, failing and answering are 
     for (let i = 0; i < 20; i++) await callWith(call, `${gone}/hook`);
     const failing = await whenTold(alerts, 'destination_failing', ['firing'], gone);
     assert.match(failing.details.error, /./);
+    await whenTold(alerts, 'dead_letters', ['firing'], gone);
+    const ask = control(sidecar);
+    const over = (...states) => until(`they are ${states}`, async () => {
+        const { deliveries } = (await ask('GET', '/v2/projects/hookline/deliveries')).json();
+        return String(deliveries.map(({ state }) => state).sort()) === String(states);
+    });
+    await over('dead', 'delivered', 'delivered');
+    await sidecar.kill();
+    await sidecar.start();
     await startServer(t, (x) => x.send(200), port);
     await callWith(call, `${gone}/hook`);
     await whenTold(alerts, 'destination_failing', ['firing', 'resolved'], gone);
-    await whenTold(alerts, 'dead_letters', ['firing'], gone);
-    const ask = control(sidecar);
-    await until('all are over', async () => {
-        const { deliveries } = (await ask('GET', '/v2/projects/hookline/deliveries')).json();
-        return String(deliveries.map(({ state }) => state).sort()) === 'dead,delivered,delivered,delivered';
+    await over('dead', 'delivered', 'delivered', 'delivered');
+    assert.equal(events(alerts).size, 4, 'none about the one that was lost');
+});
+
+test('a store that is nearly full, and one that has room again', async (t) => {
+    const { alerts, call } = await telling(t, {
+        env: { HOOKLINE_STORE: 'memory', HOOKLINE_STORE_MAX_BYTES: '1MiB', HOOKLINE_RETENTION: '5s' },
+        app: async (x) => x.send(200, {}, await x.body()),
     });
-    assert.equal(alerts.deliveries(PATH).length, 4, 'none about the one that was lost');
+    const body = Buffer.alloc(100_000, 'x');
+    for (let i = 0; i < 12; i++) await call(RUN, { query: { async: 'true' }, body });
+    const { details } = await whenTold(alerts, 'store_full', ['firing']);
+    assert.equal(details.max_bytes, 1 << 20);
+    assert.ok(details.bytes >= 0.9 * details.max_bytes);
+    await whenTold(alerts, 'store_full', ['firing', 'resolved']);
+});
+
+test('a certificate that is about to expire, until another one is there', async (t) => {
+    const directory = await temporaryDirectory(t);
+    const { cert, key } = await makePair(directory, 'short'); // two days
+    const { alerts } = await telling(t, {
+        env: { HOOKLINE_TLS_CERT_FILE: cert, HOOKLINE_TLS_KEY_FILE: key, HOOKLINE_STORE: 'memory' },
+        wait: '',
+    });
+    const { details } = await whenTold(alerts, 'certificate_expiring', ['firing']);
+    const days = (Date.parse(details.expires_at) - Date.now()) / 86_400_000;
+    assert.ok(days > 1 && days <= 2, `${days} days`);
+    const next = join(directory, 'next.pem');
+    await openssl('x509', '-in', cert, '-signkey', key, '-days', '100', '-out', next);
+    await rename(next, cert);
+    await whenTold(alerts, 'certificate_expiring', ['firing', 'resolved']);
 });
 
 test('a store that fails is told without it while it does, and when it can be written again', async (t) => {
