@@ -17,7 +17,8 @@ const DEPLOY = fileURLToPath(new URL('../../deploy/', import.meta.url));
 const EXAMPLES = `${DEPLOY}components/examples/`;
 const LAYOUTS = ['app-as-sidecar', 'hookline-as-sidecar', 'job'];
 
-const podOf = (objects) => objects.find(({ spec }) => spec?.template).spec.template.spec;
+const podsOf = (objects) => objects.filter(({ spec }) => spec?.template).map(({ spec }) => spec.template.spec);
+const podOf = (objects) => podsOf(objects)[0];
 const allOf = (pod) => [...(pod.initContainers ?? []), ...pod.containers];
 const named = (list, name) => list.find((one) => one.name === name);
 const seconds = (text) => {
@@ -49,7 +50,8 @@ function violations(pod) {
 async function pods() {
     const found = new Map();
     for (const name of LAYOUTS) found.set(name, podOf(await render(EXAMPLES + name)));
-    for (const name of ['kubernetes.yaml', 'kubernetes-replicas.yaml']) found.set(name, podOf(await readObjects(DEPLOY + name)));
+    for (const name of ['kubernetes.yaml', 'kubernetes-replicas.yaml', 'kubernetes-front.yaml'])
+        for (const [i, pod] of podsOf(await readObjects(DEPLOY + name)).entries()) found.set(`${name} ${i}`, pod);
     return found;
 }
 
