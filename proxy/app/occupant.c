@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,29 @@ static void each_listener(
 
 /* ---- before the start ---- */
 
+/* Whoever listens there, at any address of the family, is in the way of this; a family that there is not is free. */
+static bool is_free(int family, uint16_t port)
+{
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    const struct sockaddr *any = (const struct sockaddr *)&v4;
+    socklen_t n = sizeof(v4);
+    if (family == AF_INET6) {
+        any = (const struct sockaddr *)&v6;
+        n = sizeof(v6);
+    }
+    int on = 1, fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == EAFNOSUPPORT;
+    /* What has been a connection of the last app's is in nobody's way. */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+    bool is_bound = bind(fd, any, n) == 0 || errno == EADDRNOTAVAIL;
+    close(fd);
+    return is_bound;
+}
+
 static void note_listener(void *arg, const struct listener *listener)
 {
     struct hl_occupant *o = arg;
@@ -86,6 +110,8 @@ void hl_occupant_note(struct hl_occupant *o, const struct hl_app_url *url)
 {
     memset(o, 0, sizeof(*o));
     o->port = url->port;
+    if (!url->is_unix && is_free(AF_INET, url->port) && is_free(AF_INET6, url->port))
+        return; /* the kernel's lists are long: some ms */
     if (!url->is_unix)
         each_listener(url->port, note_listener, o);
     else if (lstat(url->path, &o->socket) != 0 || !S_ISSOCK(o->socket.st_mode))

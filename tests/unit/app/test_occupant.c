@@ -63,6 +63,31 @@ Test(occupant, is_who_listened_before_and_still_does)
     close(app);
 }
 
+/* Whatever its socket allows others, as servers do who are started again. */
+Test(occupant, is_found_though_its_port_may_be_used_again)
+{
+    int families[] = {AF_INET, AF_INET6}, on = 1;
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_storage a = {.ss_family = (sa_family_t)families[i]};
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&a;
+        socklen_t n = i == 0 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        if (i == 0)
+            ((struct sockaddr_in *)&a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        else
+            v6->sin6_addr = in6addr_loopback;
+        int fd = socket(families[i], SOCK_STREAM | SOCK_CLOEXEC, 0);
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, (struct sockaddr *)&a, n) != 0)
+            continue; /* a machine without IPv6 */
+        cr_assert_eq(listen(fd, 1), 0);
+        cr_assert_eq(getsockname(fd, (struct sockaddr *)&a, &n), 0);
+        url.port = ntohs(((struct sockaddr_in *)&a)->sin_port); /* in the same place of both */
+        hl_occupant_note(&occupant, &url);
+        cr_assert_not(hl_occupant_is_nobody(&occupant), "family %d", i);
+        close(fd);
+    }
+}
+
 Test(occupant, listens_at_all_addresses)
 {
     int stranger = listen_at("0.0.0.0", 0);
