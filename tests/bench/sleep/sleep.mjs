@@ -57,6 +57,22 @@ const names = Object.keys(kinds);
 
 const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))];
 
+const STAGES = ['the app is woken', 'the app was started', 'the app is ready', 'the app is awake'];
+
+/** How long its parts take, ms, by the log: the start, the wait for the app, the opening. */
+function stages(log) {
+    const at = {};
+    const parts = STAGES.slice(1).map(() => []);
+    for (const { msg, time } of log) {
+        const i = STAGES.indexOf(msg);
+        if (i < 0) continue;
+        at[i] = Date.parse(time);
+        if (i > 0 && at[0] !== undefined) parts[i - 1].push(at[i] - at[i - 1]);
+        if (i === STAGES.length - 1) at[0] = undefined;
+    }
+    return parts.map((values, i) => `to "${STAGES[i + 1]}" p50 ${quantile(values, 0.5)} p99 ${quantile(values, 0.99)}`).join(', ');
+}
+
 test(`${CYCLES} stops and wakes under mixed calls`, { limit: 3_600_000 }, async (t) => {
     const home = await temporaryDirectory(t);
     const app = join(home, 'app');
@@ -98,7 +114,11 @@ test(`${CYCLES} stops and wakes under mixed calls`, { limit: 3_600_000 }, async 
     const late = lines.filter((line) => line.startsWith('late '));
     const by = Object.fromEntries(names.map((name) => [name, [...accepted.values()].filter((kind) => kind === name).length]));
     console.log(`wakes ${wakes()}, calls ${accepted.size} (${names.map((name) => `${name} ${by[name]}`).join(', ')}), refused ${refused.length}, seen ${seen.length}, late ${late.length}; ${seconds(took)} s`);
+    const floor = execFileSync(app, ['/dev/null', `${LOADS_MS}`, '200'], { env: { PORT: `${await freePort()}` }, encoding: 'utf8' });
     console.log(`beyond the app's own start (${LOADS_MS} ms and what a process takes), of ${extra.length} lone calls: p50 ${quantile(extra, 0.5).toFixed(1)} ms, p99 ${quantile(extra, 0.99).toFixed(1)} ms, most ${Math.max(...extra).toFixed(1)} ms`);
+    const byHand = floor.trim().split('\n').map(Number);
+    console.log(`the same by hand (fork, exec, connects each ms), of 200: p50 ${quantile(byHand, 0.5).toFixed(1)} ms, p99 ${quantile(byHand, 0.99).toFixed(1)} ms`);
+    console.log(`in hookline's log: ${stages(sidecar.log)}`);
     assert.deepEqual(refused, []);
     assert.deepEqual(late, []);
     assert.deepEqual(states.json().runs, []);
