@@ -426,9 +426,10 @@ static void take_notifications(struct hl_pg_link *l)
 {
     for (PGnotify *n; l->conn && (n = PQnotifies(l->conn)) != NULL;) {
         int backend_pid = n->be_pid;
+        bool is_answer = *n->extra;
         PQfreemem(n);
         if (l->on_notify)
-            l->on_notify(l->self, backend_pid);
+            l->on_notify(l->self, backend_pid, is_answer);
     }
 }
 

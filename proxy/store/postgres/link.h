@@ -55,7 +55,7 @@ struct hl_pg_link {
     void (*on_change)(void *self, bool is_up);
     /* The next three may be NULL: set after hl_pg_link_init. */
     /* A notification came, from this process of the server. */
-    void (*on_notify)(void *self, int backend_pid);
+    void (*on_notify)(void *self, int backend_pid, bool is_answer); /* NOTIFY, or NOTIFY_ANSWER */
     /* What makes a session one of a link, with `self`; NULL: hl_pg_link_prepare. */
     hl_pg_work begin;
     /* A connection could not be made. False: no more are tried. */

@@ -2,7 +2,7 @@
  *
  * NOTIFY takes a lock over the whole database at its commit, so it is in no transaction that does
  * anything else, and one replica sends at most one each 20 ms. It has no payload: who hears one looks
- * for everything. It is sent without waiting for the disk: a notification does not outlive the server.
+ * for everything; but that a call at a front is answered is of interest to fronts alone. It is sent without waiting for the disk: a notification does not outlive the server.
  * LISTEN needs a connection of its own to the server. Behind a pooler that shares connections it is
  * somebody else who hears, or nobody: there nobody listens. Each other connection is tried with a
  * notification to itself: the server's process that it names is the one that answered the connecting,
@@ -34,13 +34,14 @@ static void look_for_work(struct hl_pg_store *s)
     hl_pg_outbox_hurry(s);
 }
 
-static void on_notify(void *self, int backend_pid)
+static void on_notify(void *self, int backend_pid, bool is_answer)
 {
     struct hl_pg_store *s = self;
     if (backend_pid != PQbackendPID(s->listener.conn)) {
         hl_pg_watch_hurry(s);
         hl_pg_permits_hurry(s);
-        look_for_work(s);
+        if (!is_answer)
+            look_for_work(s);
         return;
     }
     /* What comes behind a pooler is for a session that was told to listen before it was known: it is taken back. */
@@ -84,9 +85,11 @@ static void listen_on(struct hl_pg_store *s)
 
 static void notify(struct hl_pg_store *s)
 {
+    bool is_more = s->notify.owes_all || s->notify.owes_work;
+    enum hl_pg_sql query = is_more ? HL_PG_DO_NOTIFY : HL_PG_DO_NOTIFY_ANSWER;
     begin(s);
     hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_NO_FLUSH, &s->params);
-    hl_pg_link_add(&s->listener, &s->notify.flight, HL_PG_DO_NOTIFY, &s->params);
+    hl_pg_link_add(&s->listener, &s->notify.flight, query, &s->params);
     s->notify.is_sending = hl_pg_link_end(&s->listener, &s->notify.flight);
 }
 
@@ -139,13 +142,18 @@ void hl_pg_notify_all(struct hl_pg_store *s)
     s->notify.owes_all = true;
 }
 
+void hl_pg_notify_answer(struct hl_pg_store *s)
+{
+    s->notify.owes_answer = true;
+}
+
 static uint64_t send_due_ms(const struct hl_pg_store *s)
 {
     const struct hl_pg_notify *n = &s->notify;
     uint64_t soonest_ms = n->sent_ms + SPACE_MS;
     if (n->is_sending || !hl_pg_link_is_up(&s->listener))
         return UINT64_MAX;
-    if (n->owes_all)
+    if (n->owes_all || n->owes_answer)
         return soonest_ms;
     if (n->owes_work)
         return n->owed_ms > soonest_ms ? n->owed_ms : soonest_ms;
@@ -160,10 +168,10 @@ void hl_pg_notify_turn(struct hl_pg_store *s, uint64_t now_ms)
     n->owes_work &= s->dispatch.claims_more || s->dispatch.leases_more;
     if (now_ms < send_due_ms(s))
         return;
-    if (n->owes_all || n->owes_work) {
+    if (n->owes_all || n->owes_work || n->owes_answer) {
         notify(s);
         n->sent_ms = now_ms;
-        n->owes_all = n->owes_work = false;
+        n->owes_all = n->owes_work = n->owes_answer = false;
     } else {
         listen_on(s);
     }

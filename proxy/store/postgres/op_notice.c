@@ -35,11 +35,10 @@ static void subject_of_part(struct hl_pg_op *op)
     op->subject = part_of(op)->run_id;
 }
 
-/* A front waits for it. */
 static void note_part(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (op->rc == HL_OK && part_of(op)->answer_head.n > 0)
-        hl_pg_notify_all(s);
+        hl_pg_notify_answer(s);
 }
 
 const struct hl_pg_operation hl_pg_op_keep_stream = {.query = HL_PG_DO_STREAM_PUT,

@@ -289,7 +289,7 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
     if (op->rc == HL_OK && op->number)
         hl_pg_notify_work(s);
     if (op->rc == HL_OK && finish_of(op)->has_caller)
-        hl_pg_notify_all(s); /* a front waits for it */
+        hl_pg_notify_answer(s);
 }
 
 const struct hl_pg_operation hl_pg_op_finish = {.query = HL_PG_DO_RUN_FINISH,

@@ -187,7 +187,7 @@ struct hl_pg_notify {
     struct hl_pg_flight flight;
     bool is_sending;
     bool hears; /* its own notification came back */
-    bool owes_all, owes_work;
+    bool owes_all, owes_work, owes_answer;
     bool is_deaf; /* this connection hears nothing */
     bool is_deafness_said;
     uint64_t owed_ms;  /* work is notified then, unless it has gone by itself */

@@ -28,6 +28,13 @@ static void answer(struct hl_pg_store *s, struct hl_watch *watch, enum hl_err rc
     hl_mailbox_post(watch->m.reply_to, &watch->m.msg);
 }
 
+static void look_within(struct hl_pg_store *s, uint64_t ms)
+{
+    uint64_t soon_ms = hl_clock_mono_ms() + ms;
+    if (soon_ms < s->look.due_ms)
+        s->look.due_ms = soon_ms;
+}
+
 /* Who waits is in nobody's way: what the intake has room for are requests that there is work with. */
 void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
 {
@@ -39,7 +46,7 @@ void hl_pg_watch_take(struct hl_pg_store *s, struct hl_watch *watch)
     if (is_watch && s->watchers.n == 1)
         s->look.due_ms = hl_clock_mono_ms() + LOOK_MS;
     if (is_watch && watch->wants_head)
-        hl_pg_watch_hurry(s); /* it may have ended */
+        look_within(s, SOON_MS); /* it may have ended; mostly that is notified before */
     if (withdrawn)
         answer(s, withdrawn, HL_ERR_CANCELLED);
     if (err || !is_watch)
@@ -62,10 +69,7 @@ void hl_pg_watch_end(struct hl_pg_store *s, const struct hl_id *run_id)
 
 void hl_pg_watch_hurry(struct hl_pg_store *s)
 {
-    bool is_front = s->role == HL_REPLICA_FRONT;
-    uint64_t soon_ms = hl_clock_mono_ms() + (is_front ? CALL_MS : SOON_MS);
-    if (soon_ms < s->look.due_ms)
-        s->look.due_ms = soon_ms;
+    look_within(s, s->role == HL_REPLICA_FRONT ? CALL_MS : SOON_MS);
 }
 
 static void on_ended(struct hl_pg_store *s, const PGresult *result)
