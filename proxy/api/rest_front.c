@@ -124,13 +124,16 @@ static void answer(struct hl_rest_call *call)
 {
     struct hl_get_run *g = (struct hl_get_run *)call->answers[0];
     bool is_known = g->m.rc == HL_OK || g->m.rc == HL_ERR_CORRUPT;
-    if (!is_known)
+    bool has_time = hl_clock_mono_ms() < call->front_until_ms;
+    if (g->m.rc == HL_ERR_UNAVAILABLE && has_time)
+        wait_on(call); /* the server has gone in between: the store looks again when it is back */
+    else if (!is_known)
         hl_rest_refuse_store(call, g->m.rc, "run");
     else if (hl_run_state_is_final(g->run.state))
         answer_final(call, g);
     else if (g->answer_head.n > 0)
         follow(call, g);
-    else if (hl_clock_mono_ms() < call->front_until_ms)
+    else if (has_time)
         wait_on(call);
     else
         give_up(call, HL_REFUSAL_FRONT_LATE);

@@ -4,6 +4,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { FILE, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { SSE, followerOf } from './lib/events.mjs';
+import { link } from './lib/link.mjs';
+import { postgres } from './lib/postgres.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { RUNS, fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
@@ -341,7 +343,65 @@ test('a run whose front is killed goes on', async (t) => {
     await assert.rejects(waits);
 });
 
-test('a front that stops answers who waits there, and is not ready without the database', async (t) => {
+test('accounts have their limits at a front, where a call that waits is a queued run', async (t) => {
+    const inside = gate();
+    const held = gate();
+    const all = await fleet(t, {
+        env: { HOOKLINE_AUTH: 'jwt' },
+        app: async (x) => {
+            assert.equal(x.get('authorization'), undefined);
+            await x.body();
+            inside.open();
+            await held.promise;
+            await x.send(200, {}, 'fine');
+        },
+    });
+    const a = await all.add('front', front());
+    const body = { name: 'one', expires_at: new Date(Date.now() + 3_600_000).toISOString(), max_queued: 1 };
+    const { token } = (await a.ask('POST', '/v2/projects/p/service-accounts', { body })).json();
+    const headers = { authorization: `Bearer ${token}` };
+    assertProblem(await a.call(RUN), 401);
+    const first = a.call(RUN, { headers });
+    await until('it is queued', async () => (await all.count('~.ticket')) === 1);
+    assert.match(assertProblem(await a.call(RUN, { headers }), 429).detail, /max_queued/);
+    assertProblem(await a.call(RUN, { headers: { ...headers, 'x-run-priority': 'high' } }), 403);
+    await all.add('worker', worker());
+    await inside.promise;
+    const second = a.call(RUN, { headers });
+    held.open();
+    for (const answer of [await first, await second]) assert.deepEqual([answer.status, answer.text], [200, 'fine']);
+});
+
+test('a fleet moves from replicas of one kind to fronts and workers without a call that fails', async (t) => {
+    let isOver = false;
+    const all = await fleet(t, {
+        env: { HOOKLINE_DRAIN_TIMEOUT: '60s' },
+        app: async (x, name) => {
+            await x.body();
+            await x.send(200, { 'X-By': name }, 'fine');
+        },
+    });
+    const old = await all.add('old');
+    const a = await all.add('front', front());
+    const calls = async () => {
+        const by = new Set();
+        while (!isOver) {
+            const answer = await a.call(RUN);
+            assert.deepEqual([answer.status, answer.text], [200, 'fine']);
+            by.add(answer.headers['x-by']);
+        }
+        return by;
+    };
+    const callers = Array.from({ length: 4 }, calls);
+    await until('the old one runs them', () => old.app.requests.length > 0);
+    const w = await all.add('worker', worker());
+    await old.sidecar.stop();
+    await until('the worker runs them', () => w.app.requests.length > 0);
+    isOver = true;
+    for (const by of await Promise.all(callers)) assert.ok(by.has('old') || by.has('worker'));
+});
+
+test('a front that stops answers who waits there', async (t) => {
     const inside = gate();
     const held = gate();
     const all = await fleet(t, {
@@ -361,6 +421,23 @@ test('a front that stops answers who waits there, and is not ready without the d
     held.open();
     assert.equal((await waits).text, 'in time');
     await stopped;
+});
+
+test('a front is not ready without the database, and takes calls when it is back', async (t) => {
+    const database = await postgres(t);
+    const cable = await link(t, database.url);
+    const all = await fleet(t, { database });
+    const a = await all.add('front', { ...front(), url: cable.url });
+    await all.add('worker', worker());
+    await cable.cut();
+    await until('it says so', async () => {
+        const { status, text } = await a.sidecar.admin('/readyz');
+        return status === 503 && /^the database cannot be reached/.test(text);
+    });
+    assertProblem(await a.call(RUN), 503);
+    await cable.heal();
+    await a.sidecar.until('readyz');
+    assert.equal((await a.call(RUN)).status, 200);
 });
 
 test('roles that cannot be are named at the start', async () => {

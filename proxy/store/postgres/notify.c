@@ -39,9 +39,10 @@ static void on_notify(void *self, int backend_pid, bool is_answer)
     struct hl_pg_store *s = self;
     if (backend_pid != PQbackendPID(s->listener.conn)) {
         hl_pg_watch_hurry(s);
-        hl_pg_permits_hurry(s);
-        if (!is_answer)
+        if (!is_answer) {
+            hl_pg_permits_hurry(s);
             look_for_work(s);
+        }
         return;
     }
     /* What comes behind a pooler is for a session that was told to listen before it was known: it is taken back. */
