@@ -288,6 +288,24 @@ for (const language of LANGUAGES) {
         assert.ok(!host.log.some(({ msg, function: f }) => f === 'x' && msg.startsWith('seen')));
     });
 
+    test(`${name}: a Host field that is no host is refused, a good one is not`, async (t) => {
+        const host = await four();
+        const status = async (version, ...values) => {
+            const client = await connect(t, host);
+            await client.send(`GET /healthz HTTP/${version}\r\n${values.map((value) => `Host: ${value}\r\n`).join('')}\r\n`);
+            const head = await client.responseHead();
+            client.close();
+            return head.status;
+        };
+        for (const value of ['', 'a b', 'a/b', 'me@a', 'a,b', 'a:b', 'a:65536', '[::1', '[a]', '[::1]b', '[1.2.3.4]', 'a%41', '\xe4'])
+            for (const version of ['1.1', '1.0']) assert.equal(await status(version, value), 400, `${version} ${value}`);
+        for (const value of ['a', 'a.b:', '1.2.3.4:80', '[::1]', '[::1]:65535', '[fe80::1%25eth0]', 'x_y~'])
+            assert.equal(await status('1.1', value), 200, value);
+        for (const version of ['1.1', '1.0']) assert.equal(await status(version, 'a', 'a'), 400);
+        assert.equal(await status('1.1'), 400);
+        assert.equal(await status('1.0'), 200);
+    });
+
     test(`${name}: setup runs once before it listens, and its failure ends the start`, async () => {
         const host = await four();
         assert.ok(

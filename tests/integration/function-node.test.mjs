@@ -383,6 +383,43 @@ test('a function that computes delays no health check', async () => {
     assert.equal((await slow).text, '"done"');
 });
 
+/** Makes all time-outs of the server's sockets a hundredth of what they are, and says when one is set, and when it has come. */
+const HURRY = `const threads = require('node:worker_threads');
+const { Socket } = require('node:net');
+const { emit, setTimeout } = Socket.prototype;
+const say = (msg) => process._rawDebug(JSON.stringify({ level: 'info', msg }));
+if (threads.isMainThread) {
+    threads.Worker = class extends threads.Worker {
+        constructor(file, options) { super(file, { ...options, execArgv: ['--require', __filename] }); }
+    };
+    require('node:module').syncBuiltinESMExports();
+} else {
+    Socket.prototype.setTimeout = function (ms, ...rest) {
+        say('time-out set');
+        return setTimeout.call(this, ms / 100, ...rest);
+    };
+    Socket.prototype.emit = function (event, ...rest) {
+        if (event === 'timeout') say('timed out');
+        return emit.call(this, event, ...rest);
+    };
+}`;
+
+test('who reads no answer is cut off after a while, whatever it sends meanwhile', async (t) => {
+    const host = await startNode(t, MAIN, { NODE_OPTIONS: `--require ${await written(t, HURRY, 'hurry.cjs')}` });
+    const client = await connect(t, host, { isLazy: true });
+    const call = request('POST', '/huge', { 'Content-Type': 'application/json' }, '{}');
+    const count = (what) => host.log.filter(({ msg }) => msg === what).length;
+    await client.send(call);
+    const head = await client.responseHead();
+    let seen = 0;
+    await until('nothing more goes out', () => seen === (seen = count('time-out set')) && seen > 0);
+    await client.send(call); // and takes nothing more
+    await until('it was waited for', () => count('timed out') > 0);
+    await assert.rejects(async () => {
+        for await (const piece of client.pieces(head)) assert.ok(piece);
+    });
+});
+
 test('CommonJS and a default export are served as well', async (t) => {
     const cjs = await startNode(t, "const { context } = require('hookline-functions'); exports.run = () => context().runId.length; module.exports.twice = async ({ x }) => 2 * x;", {}, 'main.cjs');
     assert.equal((await cjs.call('run', {})).text, '36');

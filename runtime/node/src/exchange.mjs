@@ -28,6 +28,7 @@ export class Exchange {
     #callee;
     #credit = 0;
     #unsent = 0; // pieces
+    #isWriting = false; // something is on its way, or will be when the answers before it are
     #progress; // the newest value that has not gone out
     #pace; // a timer
     #isUnread = false; // the caller has not taken the last value
@@ -40,7 +41,18 @@ export class Exchange {
         this.runId = runId;
         this.name = name;
         response.on('close', this.#onClose);
+        if (!response.socket) this.#awaitTurn();
         response.on('error', () => {}); // 'close' follows
+    }
+
+    /** The answer to an earlier request of the connection is not over: Node tells nobody who waits so that it has closed. */
+    #awaitTurn() {
+        const { socket } = this.#request;
+        socket.setMaxListeners(0).once('close', this.#onClose);
+        this.#response.once('socket', () => {
+            socket.off('close', this.#onClose);
+            if (this.#isWriting) this.#watchWriting();
+        });
     }
 
     #onClose = () => {
@@ -189,6 +201,7 @@ export class Exchange {
 
     /** While something is on its way the caller has to take of it; where nobody listens for a time-out, Node closes. */
     #watchWriting(isOver = false) {
+        this.#isWriting = !isOver;
         this.#response.socket?.setTimeout(isOver ? 0 : WRITE_TIMEOUT_MS);
     }
 

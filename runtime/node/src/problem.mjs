@@ -17,6 +17,7 @@ export const REFUSALS = {
     codingVersion: [400, 'HTTP/1.0 has no Transfer-Encoding. Send Content-Length.', CLOSE],
     codingOther: [501, 'The only transfer coding supported here is chunked.', CLOSE],
     host: [400, 'An HTTP/1.1 request needs exactly one Host field.'],
+    hostForm: [400, 'Host is not a host name or address with an optional port.'],
     noPath: [400, "The request's target is not a path with an optional query."],
     healthMethod: [405, 'Health checks use GET.', { Allow: 'GET, HEAD' }],
     listingMethod: [405, 'The functions are listed with GET.', { Allow: 'GET, HEAD' }],

@@ -192,6 +192,16 @@ class Pieces {
     }
 }
 
+/**
+ * Calls `onSilence` when no byte of a body has come for so long; each that comes is to `refresh` it. The socket's own
+ * time-out is for what is written, perhaps the answer to the request before this one.
+ */
+function watchBody(request, onSilence) {
+    const timer = setTimeout(onSilence, BODY_TIMEOUT_MS);
+    request.once('close', () => clearTimeout(timer));
+    return timer;
+}
+
 /** Keeps the body until it is whole; then the call waits for its turn. */
 function readBody(request, exchange, most, refuse) {
     const pieces = new Pieces(Number(request.headers['content-length'] ?? 0));
@@ -200,23 +210,23 @@ function readBody(request, exchange, most, refuse) {
     const stop = (refusal) => {
         if (isRefused) return;
         isRefused = true;
-        request.socket.setTimeout(0);
+        clearTimeout(silence);
         drop(exchange);
         pieces.take();
         exchange.abandon();
         refuse(refusal);
     };
     const isWhole = () => {
+        clearTimeout(silence);
         if (isRefused || exchange.isGone) return;
-        request.socket.setTimeout(0);
         arriving.delete(exchange);
         exchange.body = pieces.take();
         enqueue(exchange);
     };
-    request.socket.setTimeout(BODY_TIMEOUT_MS);
-    request.once('timeout', () => stop(REFUSALS.bodySlow));
+    const silence = watchBody(request, () => stop(REFUSALS.bodySlow));
     request.on('data', (chunk) => {
         if (isRefused) return;
+        silence.refresh();
         held += chunk.length;
         exchange.held += chunk.length;
         if (exchange.held > most) stop(REFUSALS.tooLarge);
@@ -236,14 +246,14 @@ async function readForm(request, exchange, most, refuse) {
     let size = 0;
     let why;
     arriving.add(exchange);
-    request.socket.setTimeout(BODY_TIMEOUT_MS);
-    request.once('timeout', () => request.destroy());
+    const silence = watchBody(request, () => request.destroy());
     try {
         exchange.form = new FormReader(request.headers['content-type']);
         for await (const chunk of request.iterator({ destroyOnReturn: false })) {
             size += chunk.length;
             if (size > most) throw REFUSALS.tooLarge;
             await exchange.form.feed(chunk);
+            silence.refresh();
         }
         exchange.form.end();
     } catch (error) {
@@ -253,7 +263,7 @@ async function readForm(request, exchange, most, refuse) {
         else exchange.abandon(); // the caller has gone
     }
     arriving.delete(exchange);
-    request.socket?.setTimeout(0);
+    clearTimeout(silence);
     if (why !== undefined) {
         exchange.abandon();
         refuse(why);

@@ -1,4 +1,5 @@
 // triage.mjs - what becomes of a request: an answer of the server's own, or a call of a function. Pure.
+import { isIPv6 } from 'node:net';
 import { REFUSALS } from './problem.mjs';
 
 const JSON_TYPE = /^(?:application\/json|[^\s;,/]+\/[^\s;,/]+\+json)[ \t]*(?:;|$)/i;
@@ -24,7 +25,8 @@ export function triage(directory, isStopping, request) {
     const { method, url, headers } = request;
     const framing = wrongFraming(request);
     if (framing !== undefined) return refuse(framing);
-    if (request.httpVersion === '1.1' && !hasOneHost(request.rawHeaders)) return refuse('host');
+    const host = wrongHost(request);
+    if (host !== undefined) return refuse(host);
     if (!url.startsWith('/')) return refuse('noPath');
     const [path] = url.split('?', 1);
     if (path === '/healthz')
@@ -51,11 +53,22 @@ function wrongFraming({ httpVersion, headers }) {
     return coding.toLowerCase() === 'chunked' ? undefined : 'codingOther';
 }
 
-function hasOneHost(rawHeaders) {
+const AUTHORITY = /^(?:[\w!$&'()*+.;=~-]+|\[([^\]%]*)(?:%25[\w!$&'()*+.;=~-]+)?\])(?::(\d*))?$/;
+
+/** What the other hosts refuse as well (RFC 9112 3.2); HTTP/1.0 needs no such field. */
+function wrongHost({ httpVersion, rawHeaders }) {
+    let host;
     let count = 0;
     for (let i = 0; i < rawHeaders.length; i += 2)
-        if (rawHeaders[i].length === 4 && /^host$/i.test(rawHeaders[i])) count++;
-    return count === 1;
+        if (rawHeaders[i].length === 4 && /^host$/i.test(rawHeaders[i])) {
+            host = rawHeaders[i + 1];
+            count++;
+        }
+    if (count === 0 && httpVersion === '1.0') return undefined;
+    if (count !== 1) return 'host';
+    const [, address, port] = AUTHORITY.exec(host) ?? ['', '', '65536'];
+    const isGood = Number(port ?? 0) <= 65535 && (address === undefined || isIPv6(address));
+    return isGood ? undefined : 'hostForm';
 }
 
 const LONGEST_LIST = 800; // characters of names in a detail
