@@ -96,6 +96,9 @@ def main():
     when = int((root / "opt/hookline/LICENSE").stat().st_mtime)
     config = settings()
     version = config["Labels"]["org.opencontainers.image.version"]
+    made_of = json.loads((root / "opt/hookline/sbom.spdx.json").read_text())["name"]
+    if made_of != f"hookline-{version}-{arch}":
+        sys.exit(f"image.py: the Dockerfile's label says version {version}, for {arch}, and the bundle is {made_of}")
     layer = layer_of(root, config, when)
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
     image = json.dumps({
