@@ -35,6 +35,11 @@ const char *hl_alert_kind_text(enum hl_alert_kind kind);
 HL_MUST_CHECK bool hl_alert_kind_parse(const char *text, enum hl_alert_kind *out);
 /* About the replica that tells it: its subject is that one's name, where the store is shared. */
 bool hl_alert_is_own(enum hl_alert_kind kind);
+/* About a destination: there may be any number of them. */
+static inline bool hl_alert_is_of_many(enum hl_alert_kind kind)
+{
+    return kind == HL_ALERT_DESTINATION_FAILING || kind == HL_ALERT_DEAD_LETTERS;
+}
 
 #define HL_ALERT_STATE_MAP(X)                                                                      \
     X(QUIET, "quiet")     /* nothing is to be told */                                              \

@@ -88,7 +88,8 @@ enum hl_err hl_book_write(const struct hl_book *book, const struct hl_alert *a, 
     for (size_t i = 0; i < hl_book_count(book) && is_whole; i++)
         if (hl_book_at(book, i, &e) && is_kept(&e, a, now_ms))
             is_whole = json_array_append(told, json_array_get(book->told, i)) == 0;
-    if (is_whole && !is_end && json_array_size(told) < HL_BOOK_MAX)
+    bool has_room = json_array_size(told) < HL_BOOK_MAX || !hl_alert_is_of_many(a->kind);
+    if (is_whole && !is_end && has_room)
         is_whole = hl_json_push(told, entry_json(a, now_ms));
     if (!is_whole) {
         json_decref(told);

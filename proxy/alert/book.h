@@ -10,7 +10,7 @@
 #include "alert/alert.h"
 #include "base/buf.h"
 
-/* Beyond it one is told without a note of it. */
+/* Beyond it one of a destination is told without a note of it. */
 #define HL_BOOK_MAX 500
 
 struct hl_book {

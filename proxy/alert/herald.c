@@ -24,7 +24,7 @@
 
 #define LOOK_MS    1000
 #define AGAIN_MS   5000
-#define ALERTS_MAX 1000 /* destinations, nearly all */
+#define ALERTS_MAX 1000 /* of destinations; there are few others */
 
 static void on_timer(struct hl_timer *timer);
 static void on_message(void *self, struct hl_msg *msg);
@@ -77,7 +77,7 @@ static struct hl_alert *find(
 static struct hl_alert *need(struct hl_herald *h, enum hl_alert_kind kind, const char *subject)
 {
     struct hl_alert *a = find(h, kind, subject);
-    if (a || h->count >= ALERTS_MAX)
+    if (a || (h->count >= ALERTS_MAX && hl_alert_is_of_many(kind)))
         return a;
     a = hl_alert_new(kind, subject);
     if (!a)

@@ -97,6 +97,10 @@ Test(book, stays_within_its_bound)
         free(a);
     }
     cr_assert_eq(hl_book_count(&book), HL_BOOK_MAX);
+    struct hl_alert *other = make(HL_ALERT_STORE_FULL, "");
+    turn_page(&book, other, false, NOW);
+    cr_assert_eq(hl_book_count(&book), HL_BOOK_MAX + 1, "destinations leave room for others");
+    free(other);
     hl_book_fini(&book);
 }
 
