@@ -210,6 +210,19 @@ Test(herald, takes_up_what_an_earlier_process_has_told)
     RUN_UNTIL(herald.count == 0);
 }
 
+Test(herald, tells_the_end_of_what_has_ended_while_no_process_was_there)
+{
+    char theirs[200];
+    start();
+    hl_counter_set(&gauges.oldest_queued_ms, 0);
+    snprintf(theirs, sizeof(theirs), THEIRS, (long long)hl_clock_wall_ms());
+    answer_book(theirs);
+    struct hl_tell_alert *t = wait_for(HL_STORE_TELL_ALERT);
+    cr_assert(says(body_of(t), "resolved"));
+    answer(HL_OK);
+    RUN_UNTIL(herald.count == 0);
+}
+
 Test(herald, sends_what_the_store_does_not_take_with_the_same_id_and_notes_it_later)
 {
     start();
