@@ -94,6 +94,7 @@ choose() {
         files=(tests/packages/*.test.mjs)
         packages+=(python3-setuptools python3-wheel musl-tools busybox-static debootstrap)
         packages+=(golang-go golang-github-masterminds-sprig-dev golang-k8s-sigs-yaml-dev) # render the chart
+        packages+=(prometheus) # promtool, and the rules against it
         ;;
     esac
 }
