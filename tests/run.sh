@@ -193,7 +193,9 @@ build_all() {
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DHOOKLINE_SANITIZE=address -DHOOKLINE_CRASH_POINTS=ON \
         -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_EXE_LINKER_FLAGS="$linker" >/dev/null || return 1
     [ ${#files[@]} -gt 0 ] || [ ${#programs[@]} -eq 0 ] || mapfile -t targets < <(targets_of "${programs[@]}")
-    ninja -C "$build" "${targets[@]}"
+    ninja -C "$build" "${targets[@]}" || return 1
+    # Else each interpreter that a test starts would compile the package anew, for the tests let none write there.
+    [ ${#files[@]} -eq 0 ] || python3 -m compileall -q "$build/python"
 }
 
 # A release, as it is handed out, and a Debian system to try it in.
