@@ -284,7 +284,7 @@ static void write_sleep(struct hl_exposition *t, const struct hl_sleep_gauges *s
         "1 while the app sleeps, or is stopped because nobody uses it.",
         hl_sleep_look(sleep, NULL) == HL_SLEEP_LOOK_ASLEEP);
     hl_exposition_family(
-        t, wakes, "histogram", "Wakes of the app, from when it was wanted to when calls went in.");
+        t, wakes, "histogram", "Wakes of the app, from their begin until calls may go in.");
     hl_exposition_histogram(t, wakes, "", &sleep->wakes);
 }
 

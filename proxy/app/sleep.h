@@ -70,7 +70,7 @@ struct hl_sleep_use {
 struct hl_sleep_gauges {
     _Atomic int state;         /* enum hl_sleep_state */
     _Atomic int64_t since_ms;  /* wall time: it sleeps, or wakes, since then */
-    struct hl_histogram wakes; /* from the knock to the open gate */
+    struct hl_histogram wakes; /* from their begin to the open gate */
 };
 
 struct hl_sleep {

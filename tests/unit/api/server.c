@@ -50,6 +50,7 @@ static void open_parts(struct server *s)
     s->service.readiness = &s->readiness;
     s->readiness.why = "the app at HOOKLINE_APP_URL is not ready";
     s->service.app = &s->app;
+    s->service.sleep = &s->sleep;
     s->service.workers = s->workers;
     s->service.worker_count = 1;
     s->view = (struct hl_api_view){.config = s->config,

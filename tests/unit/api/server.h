@@ -7,6 +7,7 @@
 
 #include "api/now.h"
 #include "app/readiness.h"
+#include "app/sleep.h"
 #include "app/supervisor.h"
 #include "body/journals.h"
 #include "run/service.h"
@@ -16,6 +17,7 @@ struct server {
     struct hl_config *config;
     struct hl_readiness readiness; /* never started: only its flag is used */
     struct hl_app_gauges app;
+    struct hl_sleep_gauges sleep;
     struct hl_worker worker; /* never started: only its figures are used */
     struct hl_worker *workers[1];
     struct hl_journals journals;

@@ -5,6 +5,7 @@
 
 #include "api/figures.h"
 #include "api/metrics.h"
+#include "app/sleep.h"
 #include "app/supervisor.h"
 #include "store/gauges.h"
 #include "webhook/sender.h"
@@ -13,6 +14,7 @@ static struct hl_figures figures;
 static struct hl_store_gauges store;
 static struct hl_sender_gauges sender;
 static struct hl_app_gauges app;
+static struct hl_sleep_gauges app_sleep;
 static struct hl_buf text;
 
 static const char *write_text(void)
@@ -20,6 +22,7 @@ static const char *write_text(void)
     figures.store = &store;
     figures.sender = &sender;
     figures.app = &app;
+    figures.sleep = &app_sleep;
     text.n = 0;
     cr_assert_eq(hl_metrics_write(&text, &figures), HL_OK);
     cr_assert_eq(hl_buf_append(&text, "", 1), HL_OK);
@@ -32,6 +35,7 @@ static void reset(void)
     memset(&store, 0, sizeof(store));
     memset(&sender, 0, sizeof(sender));
     memset(&app, 0, sizeof(app));
+    memset(&app_sleep, 0, sizeof(app_sleep));
     hl_buf_init(&text, 0);
 }
 
@@ -204,6 +208,17 @@ Test(metrics, is_valid_text_when_everything_has_happened)
         p, "\nhookline_http_requests_total{method=\"TRACE\",mode=\"other\",code=\"5xx\"} 1\n"));
     cr_assert(strstr(
         p, "\nhookline_http_requests_total{method=\"GET\",mode=\"stream\",code=\"cut\"} 1\n"));
+}
+
+Test(metrics, says_that_the_app_sleeps_and_how_long_its_wakes_took)
+{
+    atomic_store(&app_sleep.state, HL_SLEEP_STOPPING);
+    cr_assert(strstr(write_text(), "\nhookline_app_asleep 0\n"), "not yet");
+    atomic_store(&app_sleep.state, HL_SLEEP_DOZING);
+    hl_histogram_add(&app_sleep.wakes, 2000000);
+    const char *p = write_text();
+    cr_assert(strstr(p, "\nhookline_app_asleep 1\n"));
+    cr_assert(strstr(p, "\nhookline_app_wake_seconds_count 1\n"));
 }
 
 Test(metrics, names_follow_the_conventions)
