@@ -148,7 +148,7 @@ struct hl_pg_member {
     bool has_dead;                     /* perhaps: a replica is to be buried */
     bool is_clock_wrong;               /* the machine's, and that was said */
     struct hl_pg_repeat beat, burial;
-    int said_presence; /* of the app, with the last beat */
+    int said_presence;                   /* of the app, with the last beat */
     uint64_t beat_sent_ms, last_beat_ms; /* the last one, and the last that succeeded */
     uint64_t beats_since_ms; /* since when they have succeeded without a gap; 0: they have not */
 };

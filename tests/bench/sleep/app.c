@@ -56,11 +56,14 @@ static void answer(int fd, const char *request)
     note(is_going ? "late" : "seen", id ? id + 16 : "", id_n);
     if (strcasestr(request, "\r\nupgrade: ")) {
         snprintf(out, sizeof(out),
-            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "
+            "websocket\r\n\r\n");
     } else {
-        int n = snprintf(body, sizeof(body), "{\"began\":%.3f,\"listened\":%.3f}", began_ms, listened_ms);
+        int n = snprintf(
+            body, sizeof(body), "{\"began\":%.3f,\"listened\":%.3f}", began_ms, listened_ms);
         snprintf(out, sizeof(out),
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", n, body);
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", n,
+            body);
     }
     (void)!write(fd, out, strlen(out));
 }
