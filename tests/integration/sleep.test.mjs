@@ -155,6 +155,13 @@ test('a caller waits for an app that slept for longer than HOOKLINE_CONNECT_TIME
     for (const { status } of await Promise.all([first, call()])) assert.equal(status, 200);
 });
 
+test('a long body waits for the app to wake, however long that takes', async (t) => {
+    const { sidecar, call } = await sleeper(t, { env: { TEST_STARTS_MS: '800', HOOKLINE_BODY_TIMEOUT: '100ms', HOOKLINE_HEAD_TIMEOUT: '100ms' } });
+    await asleep(sidecar);
+    const answers = await Promise.all([call(RUN, { body: 'x'.repeat(2_000_000) }), call(RUN, { body: 'x' }), call('/passed', { body: 'x'.repeat(2_000_000) })]);
+    assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200]);
+});
+
 test('the end of hookline is at once: while the app sleeps, while it is being stopped, while it starts', async (t) => {
     const { sidecar, call, seen } = await sleeper(t, { env: { TEST_GOES_MS: '100' } });
     await asleep(sidecar);
