@@ -267,7 +267,7 @@ static enum hl_err check_store(const struct hl_config *config, struct hl_buf *pr
 static enum hl_err check_role(const struct hl_config *config, struct hl_buf *problems)
 {
     const char *role = hl_replica_role_words[config->role];
-    if (config->role == HL_REPLICA_ALL && is_given(config, HL_STR("HOOKLINE_FRONT_TIMEOUT")))
+    if (config->role != HL_REPLICA_FRONT && is_given(config, HL_STR("HOOKLINE_FRONT_TIMEOUT")))
         return hl_buf_printf(problems,
             "HOOKLINE_FRONT_TIMEOUT: has no effect without HOOKLINE_ROLE=front: set that, or leave "
             "HOOKLINE_FRONT_TIMEOUT out\n");

@@ -274,6 +274,31 @@ test('replicas are listed with their roles', async () => {
     assert.match(stdout, /^\S+ +worker +worker +\d/m);
 });
 
+test('a run whose front is killed goes on, and a front that stops answers who waits there', async () => {
+    const inside = [];
+    const held = gate();
+    const at = await both(async (x) => {
+        inside.push(x.id);
+        await x.body();
+        await held.promise;
+        await x.send(200, {}, 'in time');
+    });
+    const [doomed, leaving] = [await at.all.add('doomed', front()), await at.all.add('leaving', front({ HOOKLINE_DRAIN_TIMEOUT: '60s' }))];
+    const lost = doomed.call(RUN);
+    const fails = assert.rejects(lost);
+    await until('it is inside', () => inside.length === 1);
+    await doomed.sidecar.kill();
+    await fails;
+    const waits = leaving.call(RUN);
+    await until('the other is inside', () => inside.length === 2);
+    const stopped = leaving.sidecar.stop();
+    await leaving.logged(/^listeners closed/);
+    held.open();
+    assert.equal((await waits).text, 'in time');
+    await stopped;
+    assert.equal((await at.worker.finished(inside[0])).state, 'success');
+});
+
 test('a front takes calls while no worker is there, and the first one that is ready runs them', async (t) => {
     const all = await fleet(t, {
         app: async (x) => {
@@ -319,28 +344,6 @@ test('a worker that is killed with a call inside: its run is tried again where t
     const [good, bad] = [await again, await once];
     assert.deepEqual([good.status, good.text, good.headers['set-cookie']], [200, 'by second', 'a=1']);
     assert.match(assertProblem(bad, 502).detail, /interrupted/);
-});
-
-test('a run whose front is killed goes on', async (t) => {
-    const inside = gate();
-    const held = gate();
-    const all = await fleet(t, {
-        app: async (x) => {
-            inside.open(x.id);
-            await x.body();
-            await held.promise;
-            await x.json({});
-        },
-    });
-    const a = await all.add('front', front());
-    const w = await all.add('worker', worker({ HOOKLINE_APP_CONCURRENCY: '1' }));
-    const waits = a.call(RUN);
-    waits.catch(() => {});
-    const id = await inside.promise;
-    await a.sidecar.kill();
-    held.open();
-    assert.equal((await w.finished(id)).state, 'success');
-    await assert.rejects(waits);
 });
 
 test('accounts have their limits at a front, where a call that waits is a queued run', async (t) => {
@@ -399,28 +402,6 @@ test('a fleet moves from replicas of one kind to fronts and workers without a ca
     await until('the worker runs them', () => w.app.requests.length > 0);
     isOver = true;
     for (const by of await Promise.all(callers)) assert.ok(by.has('old') || by.has('worker'));
-});
-
-test('a front that stops answers who waits there', async (t) => {
-    const inside = gate();
-    const held = gate();
-    const all = await fleet(t, {
-        app: async (x) => {
-            inside.open(x.id);
-            await x.body();
-            await held.promise;
-            await x.send(200, {}, 'in time');
-        },
-    });
-    const a = await all.add('front', front({ HOOKLINE_DRAIN_TIMEOUT: '60s' }));
-    await all.add('worker', worker());
-    const waits = a.call(RUN);
-    await inside.promise;
-    const stopped = a.sidecar.stop();
-    await a.logged(/^listeners closed/);
-    held.open();
-    assert.equal((await waits).text, 'in time');
-    await stopped;
 });
 
 test('a front is not ready without the database, and takes calls when it is back', async (t) => {

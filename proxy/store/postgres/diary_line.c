@@ -124,7 +124,7 @@ static void name_ended(struct pen *p, struct hl_pg_ended *e)
     NUMBER(p, f->queued_us);
     outcome(p, &f->outcome);
     buf(p, &f->log);
-    if (p->out || p->in.n > 0) /* a line of an older hookline ends before it */
+    if (p->out ? f->answer_head.n > 0 : p->in.n > 0) /* an older hookline knows of none */
         buf(p, &f->answer_head);
 }
 

@@ -9,6 +9,7 @@
 #include "store/account.h"
 #include "store/key.h"
 #include "store/postgres/diary.h"
+#include "store/postgres/diary_line.h"
 #include "store/postgres/diary_file.h"
 
 #define LONG_AGO_MS (11 * 60 * 1000)
@@ -147,6 +148,24 @@ static void check_ended(void)
         hl_str_eq((struct hl_str){f->outcome.body.bytes, f->outcome.body.size}, HL_STR("done")));
     cr_assert(hl_str_eq(hl_buf_str(&f->log), HL_STR("a line")));
     cr_assert_eq(e->op.m, &e->finish.m);
+}
+
+Test(diary, head_of_an_answer_is_in_the_line_of_its_run_alone)
+{
+    struct hl_pg_ended ended = {.finish = {.run_id = run, .epoch = 3}},
+                       back = {.finish = {.epoch = 0}};
+    struct hl_buf plain = {0}, headed = {0};
+    cr_assert_eq(hl_pg_line_write_ended(&plain, &ended), HL_OK);
+    ended.finish.answer_head = (struct hl_buf){.p = "HTTP", .n = 4};
+    cr_assert_eq(hl_pg_line_write_ended(&headed, &ended), HL_OK);
+    cr_assert_eq(headed.n, plain.n + sizeof(int64_t) + 4);
+    cr_assert_eq(hl_pg_line_read_ended(hl_buf_str(&plain), &back), HL_OK);
+    cr_assert_eq(back.finish.answer_head.n, 0);
+    cr_assert_eq(hl_pg_line_read_ended(hl_buf_str(&headed), &back), HL_OK);
+    cr_assert(hl_str_eq(hl_buf_str(&back.finish.answer_head), HL_STR("HTTP")));
+    hl_buf_fini(&back.finish.answer_head);
+    hl_buf_fini(&plain);
+    hl_buf_fini(&headed);
 }
 
 Test(diary, the_next_process_has_what_was_begun_ended_and_said)
