@@ -13,17 +13,20 @@
 
 #include "base/compiler.h"
 
-/* How long somebody waits for what others have; how long nobody does when that was in vain. */
+/* How long somebody waits for what others have, unless many calls come; how long nobody does when that was in vain, and the others used all. */
 #define HL_PERMIT_WAIT_MS  500
 #define HL_PERMIT_AGAIN_MS 1000
-/* Others are given some so often at most; what nobody uses for so long goes back. */
-#define HL_PERMIT_GIVE_MS 250
-#define HL_PERMIT_IDLE_MS 60000
+/* Between two words of one holder; where so many calls come a second. What nobody uses for so long goes back. */
+#define HL_PERMIT_PACE_MS      100
+#define HL_PERMIT_BUSY_PACE_MS 333
+#define HL_PERMIT_BUSY_CALLS   50
+#define HL_PERMIT_IDLE_MS      60000
 
 /* Any thread, without a lock; all zero is none. */
 struct hl_permits {
     _Atomic uint32_t held;          /* so many calls may be inside */
     _Atomic uint64_t none_until_ms; /* others have none to give before */
+    _Atomic uint32_t calls;         /* that have come, for how often is asked */
 };
 
 /* What others ask for. */
@@ -41,7 +44,10 @@ struct hl_permit_book {
     bool wants;        /* somebody has found none, */
     uint64_t since_ms; /* since then */
     bool must_tell;    /* though nothing has changed */
-    uint64_t given_ms; /* when it did last what others wished */
+    uint64_t said_ms;  /* the last word, */
+    uint32_t calls;    /* and how many had come by then */
+    bool is_busy;      /* many have since the one before */
+    uint64_t next_ms;  /* the next one is not due before */
     uint64_t used_ms;  /* when somebody was seen inside last */
     enum hl_permit_wish wish;
 };
@@ -56,14 +62,18 @@ struct hl_permit_ask {
 void hl_permit_want(struct hl_permit_book *book, uint64_t now_ms);
 void hl_permit_hear(struct hl_permit_book *book, enum hl_permit_wish wish);
 
+/* Somebody else has said something: who is not busy need not wait. */
+void hl_permit_hurry(struct hl_permit_book *book);
+bool hl_permit_may_say(const struct hl_permit_book *book, uint64_t now_ms);
 /* Whether there is something to say by itself. `inside`: calls; to be asked now and then. */
 bool hl_permit_is_due(const struct hl_permits *permits, struct hl_permit_book *book,
     const _Atomic uint32_t *inside, uint64_t now_ms);
-/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `max`: all that there are,
- * 0: any number, nobody needs one; `share`: of one process. False: nothing is. */
+/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `promised`: so many are
+ * about to be used, by whom `inside` does not count yet. `max`: all that there are, 0: any number, nobody needs one;
+ * `share`: of one process. False: nothing is. */
 HL_MUST_CHECK bool hl_permit_say(struct hl_permits *permits, struct hl_permit_book *book,
-    const _Atomic uint32_t *inside, uint32_t max, uint32_t share, uint64_t now_ms,
-    struct hl_permit_ask *ask);
+    const _Atomic uint32_t *inside, uint32_t promised, uint32_t max, uint32_t share,
+    uint64_t now_ms, struct hl_permit_ask *ask);
 /* Nobody knows whether it was heard. */
 void hl_permit_say_again(struct hl_permit_book *book);
 

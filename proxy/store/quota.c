@@ -146,6 +146,8 @@ static uint32_t most_inside(const struct hl_quota *quota)
 bool hl_quota_enter(struct hl_quota *quota)
 {
     uint32_t running = atomic_fetch_add(&quota->running, 1);
+    if (quota->lender)
+        atomic_fetch_add_explicit(&quota->permits.calls, 1, memory_order_relaxed);
     uint32_t most = most_inside(quota);
     if (running < most)
         return true;

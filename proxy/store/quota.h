@@ -73,6 +73,7 @@ struct hl_quota {
         struct hl_id name; /* which this is */
         bool is_farewell;  /* what is told is that it holds no more of the name before */
         bool is_for_runs;  /* queued ones want some */
+        uint32_t promised; /* to a claim of queued ones that is under way */
         struct hl_permit_book book;
         struct hl_permit_ask ask;
     } holder; /* the store's thread */

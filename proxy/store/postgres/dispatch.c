@@ -65,9 +65,24 @@ static void share_out(
     }
 }
 
+/* What a claim may bring is not given to other replicas meanwhile. */
+static int64_t promise_room(struct hl_quota *quota, uint32_t n_claims)
+{
+    int64_t room = hl_quota_room(quota);
+    quota->holder.promised = room <= 0 ? 0 : room < n_claims ? (uint32_t)room : n_claims;
+    return room;
+}
+
+static void end_promises(struct hl_pg_store *s)
+{
+    struct hl_quota *q = hl_quota_blocked_first(atomic_load(&s->base.quotas));
+    for (; q; q = q->next)
+        q->holder.promised = 0;
+}
+
 /* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
  * grow meanwhile: at its beginning. */
-static void add_room(struct hl_pg_store *s)
+static void add_room(struct hl_pg_store *s, uint32_t n_claims)
 {
     struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
     size_t n = 0;
@@ -78,8 +93,8 @@ static void add_room(struct hl_pg_store *s)
         hl_pg_item_int(&s->params, (int64_t)hl_quota_blocked_subject(q, &s->keys.key));
     hl_pg_array_end(&s->params);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
-    for (const struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, hl_quota_room(q));
+    for (struct hl_quota *q = first; q; q = q->next)
+        hl_pg_item_int(&s->params, promise_room(q, n_claims));
     hl_pg_array_end(&s->params);
 }
 
@@ -116,7 +131,7 @@ static void ask_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_add_int(&s->params, HL_PG_P_LOW, wanted[HL_PRIORITY_LOW]);
     bool has_limits = hl_quota_blocked_first(atomic_load(&s->base.quotas));
     if (has_limits)
-        add_room(s);
+        add_room(s, f->n_claims);
     hl_pg_add_id(&s->params, HL_PG_P_SESSION, &s->member.session);
     hl_pg_link_add(&s->writer, &f->flight,
         has_limits ? HL_PG_DO_RUN_CLAIM_WITHIN : HL_PG_DO_RUN_CLAIM, &s->params);
@@ -310,6 +325,7 @@ void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
         hl_pg_hand_out_runs(s, f);
         if (f->held_back_at >= 0)
             take_held_back(s, f->flight.results[f->held_back_at]);
+        end_promises(s);
         s->dispatch.is_claiming = false;
         answer_withdrawals(s);
     }
@@ -331,6 +347,8 @@ void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
         hl_credit_put_back(&s->dispatch.workers, f->claims[i]);
     for (uint32_t i = 0; i < f->n_leases; i++)
         hl_credit_put_back(&s->dispatch.senders, f->leases[i]);
+    if (f->claim_at >= 0)
+        end_promises(s);
     s->dispatch.is_claiming &= f->claim_at < 0;
     if (!s->dispatch.is_claiming)
         answer_withdrawals(s);

@@ -13,7 +13,7 @@
 #define GAP_MS      20 /* between two messages */
 #define AGAIN_MS    1000
 #define PATIENCE_MS 2000
-#define RETRY_MS    100 /* those that wait for others, unless somebody has notified before */
+#define RETRY_MS    50 /* those that wait: a call may have ended here, or it is time to speak again */
 #define LOOK_MS     250
 
 static struct hl_quota *quota_at(struct hl_list *node)
@@ -115,7 +115,7 @@ static bool prepare(struct hl_pg_store *s, struct hl_quota *quota, uint64_t now_
     h->is_farewell = false;
     h->version = version;
     h->name = name;
-    return hl_permit_say(&quota->permits, &h->book, &quota->running,
+    return hl_permit_say(&quota->permits, &h->book, &quota->running, h->promised,
         atomic_load(&quota->max_running), share_of(s, quota), now_ms, &h->ask);
 }
 
@@ -128,7 +128,9 @@ static void gather(struct hl_pg_store *s, uint64_t now_ms)
     l->n_told = 0;
     while (l->n_told < HL_PG_PERMITS_MAX && (node = hl_list_pop_front(&l->due)) != NULL) {
         struct hl_quota *quota = quota_at(node);
-        if (prepare(s, quota, now_ms)) {
+        if (!hl_permit_may_say(&quota->holder.book, now_ms)) {
+            hl_list_push_back(&l->waiting, node);
+        } else if (prepare(s, quota, now_ms)) {
             l->told[l->n_told++] = quota;
         } else {
             release(s, quota);
@@ -222,8 +224,6 @@ static void on_answer(struct hl_pg_store *s, const PGresult *result)
     }
     size_t n = l->n_told;
     l->since_ms = hl_clock_mono_ms();
-    if (hl_list_is_empty(&l->waiting))
-        l->retry_ms = l->since_ms + RETRY_MS;
     l->n_told = 0;
     for (int i = 0; i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
@@ -274,6 +274,8 @@ void hl_pg_permits_hear(
 void hl_pg_permits_hurry(struct hl_pg_store *s)
 {
     s->permits.retry_ms = 0;
+    HL_LIST_EACH (node, &s->permits.waiting)
+        hl_permit_hurry(&quota_at(node)->holder.book);
 }
 
 static bool holds_any(const struct hl_quota *quota)
@@ -348,10 +350,14 @@ static uint64_t patience_due_ms(const struct hl_pg_store *s)
 
 static void retry(struct hl_pg_store *s, uint64_t now_ms)
 {
-    struct hl_list *node;
-    while ((node = hl_list_pop_front(&s->permits.waiting)) != NULL)
+    HL_LIST_EACH_SAFE (node, &s->permits.waiting) {
+        if (!hl_permit_may_say(&quota_at(node)->holder.book, now_ms))
+            continue;
+        hl_list_remove(node);
         queue(s, quota_at(node), now_ms);
+    }
     s->permits.retry_ms = now_ms + RETRY_MS;
+    hl_lender_ring(&s->lender);
 }
 
 void hl_pg_permits_turn(struct hl_pg_store *s, uint64_t now_ms)

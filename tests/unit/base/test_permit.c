@@ -10,6 +10,7 @@ struct holder {
     struct hl_permits permits;
     struct hl_permit_book book;
     _Atomic uint32_t inside;
+    uint32_t promised;
 };
 
 /* Who gives them out, as the function `hold` of the schema does. */
@@ -71,7 +72,8 @@ static void begin(uint32_t most)
 static bool says(int who, uint64_t now_ms, struct hl_permit_ask *ask)
 {
     struct holder *h = &holders[who];
-    return hl_permit_say(&h->permits, &h->book, &h->inside, giver.most, share(), now_ms, ask);
+    return hl_permit_say(
+        &h->permits, &h->book, &h->inside, h->promised, giver.most, share(), now_ms, ask);
 }
 
 static enum hl_permit_outcome speak(int who, uint64_t now_ms)
@@ -144,7 +146,7 @@ Test(permit,
     cr_assert_eq(want(1, 1000), HL_PERMIT_WAITS);
     cr_assert_eq(speak(1, 1400), HL_PERMIT_WAITS);
     cr_assert_eq(speak(1, 1500), HL_PERMIT_REFUSED);
-    cr_assert_eq(atomic_load(&holders[1].permits.none_until_ms), 2500);
+    cr_assert_eq(atomic_load(&holders[1].permits.none_until_ms), 1500 + HL_PERMIT_BUSY_PACE_MS);
     expect(1, 0, 0);
 }
 
@@ -174,6 +176,20 @@ Test(permit, one_moves_from_who_does_not_use_it_to_who_lacks_it)
     expect(0, 1, 0);
 }
 
+Test(permit, one_that_is_promised_stays_until_it_is_used_or_not)
+{
+    begin(1);
+    cr_assert_eq(want(0, 1), HL_PERMIT_HAS);
+    holders[0].promised = 1;
+    hl_permit_hear(&holders[0].book, HL_PERMIT_SHARE);
+    cr_assert_eq(speak(0, 2), HL_PERMIT_NOTHING);
+    expect(1, 0, 0);
+    holders[0].promised = 0;
+    hl_permit_hear(&holders[0].book, HL_PERMIT_SHARE);
+    cr_assert_eq(speak(0, 3), HL_PERMIT_NOTHING);
+    expect(0, 0, 0);
+}
+
 Test(permit, half_of_those_that_are_spare_goes_and_what_is_used_stays)
 {
     begin(30);
@@ -185,14 +201,13 @@ Test(permit, half_of_those_that_are_spare_goes_and_what_is_used_stays)
     cr_assert_eq(speak(0, 1000), HL_PERMIT_NOTHING);
     expect(6, 0, 0);
     hl_permit_hear(&holders[0].book, HL_PERMIT_SPARE);
-    cr_assert_not(is_due(0, 1249), "so often at most");
-    cr_assert(is_due(0, 1250));
-    cr_assert_eq(speak(0, 1250), HL_PERMIT_NOTHING);
+    cr_assert(is_due(0, 1100));
+    cr_assert_eq(speak(0, 1100), HL_PERMIT_NOTHING);
     expect(5, 0, 0);
     atomic_store(&holders[0].inside, 5);
     hl_permit_hear(&holders[0].book, HL_PERMIT_SPARE);
-    cr_assert(is_due(0, 1500), "it says that all are used");
-    cr_assert_eq(speak(0, 1500), HL_PERMIT_NOTHING);
+    cr_assert(is_due(0, 1200), "it says that all are used");
+    cr_assert_eq(speak(0, 1200), HL_PERMIT_NOTHING);
     expect(5, 0, 0);
     cr_assert_eq(giver.used[0], 5);
 }
@@ -208,13 +223,13 @@ Test(permit, who_has_more_than_a_share_leaves_it_to_who_has_less_as_calls_end)
     cr_assert_eq(speak(0, 1000), HL_PERMIT_NOTHING);
     expect(4, 0, 0);
     cr_assert_eq(giver.told[0], 6, "all are inside");
-    cr_assert_not(is_due(0, 1001));
+    cr_assert_not(is_due(0, 1100));
     leave(0);
     cr_assert_not(enter(0));
-    cr_assert(is_due(0, 1002));
-    cr_assert_eq(speak(0, 1002), HL_PERMIT_NOTHING);
+    cr_assert(is_due(0, 1101));
+    cr_assert_eq(speak(0, 1101), HL_PERMIT_NOTHING);
     cr_assert_eq(giver.told[0], 5);
-    cr_assert_eq(want(1, 1003), HL_PERMIT_HAS);
+    cr_assert_eq(want(1, 1102), HL_PERMIT_HAS);
     cr_assert_leq(all_told(), 6);
 }
 
@@ -280,7 +295,26 @@ Test(permit, what_nobody_uses_for_a_minute_goes_back)
     cr_assert_not(is_due(0, 90001));
 }
 
+Test(permit, where_many_calls_come_it_speaks_less_often_and_else_as_soon_as_others_have_spoken)
+{
+    begin(9);
+    struct hl_permit_book *book = &holders[0].book;
+    cr_assert_eq(want(0, 1000), HL_PERMIT_HAS);
+    cr_assert_not(hl_permit_may_say(book, 1099));
+    cr_assert(hl_permit_may_say(book, 1100));
+    hl_permit_hurry(book);
+    cr_assert(hl_permit_may_say(book, 1001));
+    atomic_fetch_add(&holders[0].permits.calls, 51);
+    hl_permit_say_again(book);
+    cr_assert_eq(speak(0, 2000), HL_PERMIT_NOTHING);
+    hl_permit_hurry(book);
+    cr_assert_not(hl_permit_may_say(book, 2332));
+    cr_assert(hl_permit_may_say(book, 2333));
+}
+
 /* ---- by several threads ---- */
+
+#define STEP_MS 250
 
 static _Atomic uint32_t is_over;
 static _Atomic uint32_t all_inside;
@@ -307,8 +341,8 @@ Test(permit, however_permits_move_meanwhile_no_more_calls_are_inside_than_there_
     begin(2);
     for (int i = 0; i < 4; i++)
         cr_assert_eq(pthread_create(&threads[i], NULL, enter_and_leave, (void *)&whose[i]), 0);
-    for (uint64_t now_ms = 1; now_ms < 2000000; now_ms += HL_PERMIT_GIVE_MS) {
-        int who = (int)(now_ms / HL_PERMIT_GIVE_MS % 2);
+    for (uint64_t now_ms = 1; now_ms < 2000000; now_ms += STEP_MS) {
+        int who = (int)(now_ms / STEP_MS % 2);
         hl_permit_want(&holders[who].book, now_ms);
         hl_permit_hear(&holders[1 - who].book, HL_PERMIT_SHARE);
         hl_permit_say_again(&holders[1 - who].book);
