@@ -465,6 +465,8 @@ static void on_hung(struct hl_readiness *readiness)
 
 void hl_supervisor_retire(struct hl_supervisor *s)
 {
+    if (s->state == HL_SUPERVISOR_RETIRING) /* it has died in its sleep */
+        return;
     HL_ASSERT(has_process(s) || s->state == HL_SUPERVISOR_BACKOFF);
     hl_timer_disarm(&s->limit);
     if (s->state == HL_SUPERVISOR_BACKOFF) {

@@ -421,6 +421,26 @@ Test(app_sleep, of_ours_that_dies_in_its_sleep_counts_as_stopped)
     cr_assert_eq(starts(HL_APP_START_WAKE), 1);
 }
 
+Test(app_sleep, of_ours_that_dies_as_it_is_to_be_stopped_in_its_sleep_is_stopped)
+{
+    config.app_idle_sleep_ms = 1;
+    config.app_idle_stop_ms = 600000;
+    config.app_sleep_call = config.app_wake_call = HL_STR("POST /");
+    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    listen_at();
+    prepare("setsid sh -c 'echo apart; exec sleep 1000' & exec sleep 1000");
+    hl_supervisor_start(&supervisor);
+    be_ready();
+    UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
+    hl_sleep_start(&app_sleep);
+    UNTIL_STATE(DOZING);
+    kill(supervisor.child.pid, SIGKILL);
+    UNTIL(supervisor.child.pid == 0);
+    cr_assert_eq(supervisor.state, HL_SUPERVISOR_RETIRING, "what it had started is not gone yet");
+    app_sleep.timer.on_fire(&app_sleep.timer); /* HOOKLINE_APP_IDLE_STOP */
+    UNTIL_STATE(STOPPED);
+}
+
 Test(app_sleep, of_ours_that_does_not_wake_three_times_is_started_anew)
 {
     config.app_idle_sleep_ms = 1;
