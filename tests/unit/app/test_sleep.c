@@ -425,6 +425,7 @@ Test(app_sleep, of_ours_that_dies_as_it_is_to_be_stopped_in_its_sleep_is_stopped
 {
     config.app_idle_sleep_ms = 1;
     config.app_idle_stop_ms = 600000;
+    config.app_log = true;
     config.app_sleep_call = config.app_wake_call = HL_STR("POST /");
     says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     listen_at();
