@@ -182,8 +182,8 @@ test('store status tells replicas of one name apart, and says what each of them 
     assert.deepEqual(seen.replicas.map((replica) => replica.replica_id), [await idOf(survivor), await idOf(killed)]);
 
     const { stdout } = await command(t, ['store', 'status'], { ...db.env, HOOKLINE_KEY: '' });
-    assert.match(stdout, /^REPLICA +NAME +VERSION +STATE +STARTED +LAST BEAT +RUNS +DELIVERIES\n/);
-    assert.match(stdout, new RegExp(`^${await idOf(killed)}  twin  \\S+ +alive +\\S+Z  [\\d.]+ s ago  1     0$`, 'm'));
+    assert.match(stdout, /^REPLICA +NAME +ROLE +VERSION +STATE +STARTED +LAST BEAT +RUNS +DELIVERIES\n/);
+    assert.match(stdout, new RegExp(`^${await idOf(killed)}  twin  all +\\S+ +alive +\\S+Z  [\\d.]+ s ago  1     0$`, 'm'));
     assert.match(stdout, /^runs: 2 queued, the oldest for [\d.]+ s; 2 running$/m);
     assert.match(stdout, /^oldest snapshot: /m);
 
