@@ -138,11 +138,6 @@ void hl_pg_notify_work(struct hl_pg_store *s)
     s->notify.owes_work = true;
 }
 
-void hl_pg_notify_all(struct hl_pg_store *s)
-{
-    s->notify.owes_all = true;
-}
-
 void hl_pg_notify_answer(struct hl_pg_store *s)
 {
     s->notify.owes_answer = true;

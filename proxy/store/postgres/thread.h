@@ -285,7 +285,10 @@ uint64_t hl_pg_notify_due_ms(const struct hl_pg_store *s);
  * itself at once. */
 void hl_pg_notify_work(struct hl_pg_store *s);
 /* There are events, or work that this replica does not want. */
-void hl_pg_notify_all(struct hl_pg_store *s);
+static inline void hl_pg_notify_all(struct hl_pg_store *s)
+{
+    s->notify.owes_all = true;
+}
 /* The answer to a call at a front, or the head of one that goes on, is committed. */
 void hl_pg_notify_answer(struct hl_pg_store *s);
 
