@@ -40,7 +40,7 @@ static const uint16_t moves[HL_SLEEP_STATE_COUNT] = {
     [HL_SLEEP_STOPPING] = TO(STOPPED) | TO(OVER),
     [HL_SLEEP_STOPPED] = TO(RISING) | TO(OVER),
     [HL_SLEEP_CALLING] = TO(RISING) | TO(PAUSING) | TO(STOPPING) | TO(AWAKE) | TO(OVER),
-    [HL_SLEEP_PAUSING] = TO(CALLING) | TO(DOZING) | TO(AWAKE) | TO(OVER),
+    [HL_SLEEP_PAUSING] = TO(CALLING) | TO(DOZING) | TO(RISING) | TO(AWAKE) | TO(OVER),
     [HL_SLEEP_RISING] = TO(AWAKE) | TO(OVER),
     [HL_SLEEP_OVER] = 0,
 };
@@ -233,13 +233,20 @@ static void fall_asleep(struct hl_sleep *sleep, enum hl_sleep_state how)
         hl_timer_arm(sleep->wheel, &sleep->timer, gone_ms < stop_ms ? stop_ms - gone_ms : 1);
 }
 
+/* It was asked something and died; the next one has been started, is not asleep, and is looked at already. */
+static bool has_successor(const struct hl_sleep *sleep)
+{
+    return !sleep->readiness->is_held;
+}
+
 static void on_asked(struct hl_sleep *sleep, const char *why)
 {
     if (why) {
         log_failure(sleep, "HOOKLINE_APP_SLEEP_CALL failed: the app counts as awake", why);
         stay_awake(sleep);
         hl_readiness_hurry(sleep->readiness);
-        hl_readiness_resume(sleep->readiness, "the app was asked to sleep, and would not");
+        if (!has_successor(sleep))
+            hl_readiness_resume(sleep->readiness, "the app was asked to sleep, and would not");
         return;
     }
     fall_asleep(sleep, HL_SLEEP_DOZING);
@@ -293,13 +300,15 @@ void hl_sleep_on_knock(struct hl_sleep *sleep)
 
 static void on_called(struct hl_sleep *sleep, const char *why)
 {
-    if (!why) {
+    if (why)
+        log_failure(sleep, "HOOKLINE_APP_WAKE_CALL failed", why);
+    if (!why || has_successor(sleep)) {
         move(sleep, HL_SLEEP_RISING);
         sleep->failures = 0;
-        hl_readiness_resume(sleep->readiness, "the app was woken, and is not ready yet");
+        if (!has_successor(sleep))
+            hl_readiness_resume(sleep->readiness, "the app was woken, and is not ready yet");
         return;
     }
-    log_failure(sleep, "HOOKLINE_APP_WAKE_CALL failed", why);
     sleep->failures++;
     if (sleep->errand.is_refused)
         hl_warmup_forget(&sleep->readiness->warmup); /* whoever listens there next is another one */
@@ -362,7 +371,9 @@ static void on_timer(struct hl_timer *timer)
         stop_process(sleep);
         break;
     case HL_SLEEP_PAUSING:
-        if (sleep->use.is_wanted(sleep->use.owner))
+        if (has_successor(sleep))
+            move(sleep, HL_SLEEP_RISING);
+        else if (sleep->use.is_wanted(sleep->use.owner))
             call(sleep);
         else
             doze_on(sleep);

@@ -12,7 +12,7 @@
  *   ASKING ▶ AWAKE     it would not sleep
  *   DOZING ▶ STOPPING  unused for HOOKLINE_APP_IDLE_STOP; ▶ STOPPED: it died in its sleep
  *   CALLING ▶ STOPPING it did not wake, three times; ▶ PAUSING: asked again, ▶ DOZING: or nobody waits any more
- *   CALLING, PAUSING ▶ AWAKE  it died meanwhile, and its successor is ready
+ *   CALLING, PAUSING ▶ AWAKE  it died meanwhile, and its successor is ready; PAUSING ▶ RISING: is not yet
  *
  * OVER follows all of them: hookline ends. The control thread, but for what the gauges say. */
 #ifndef HL_APP_SLEEP_H

@@ -218,6 +218,7 @@ static const struct {
     {HL_SLEEP_CALLING, HL_SLEEP_AWAKE},
     {HL_SLEEP_PAUSING, HL_SLEEP_CALLING},
     {HL_SLEEP_PAUSING, HL_SLEEP_DOZING},
+    {HL_SLEEP_PAUSING, HL_SLEEP_RISING},
     {HL_SLEEP_PAUSING, HL_SLEEP_AWAKE},
     {HL_SLEEP_RISING, HL_SLEEP_AWAKE},
 };
@@ -440,6 +441,31 @@ Test(app_sleep, of_ours_that_dies_as_it_is_to_be_stopped_in_its_sleep_is_stopped
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_RETIRING, "what it had started is not gone yet");
     app_sleep.timer.on_fire(&app_sleep.timer); /* HOOKLINE_APP_IDLE_STOP */
     UNTIL_STATE(STOPPED);
+}
+
+Test(app_sleep, of_ours_that_dies_when_it_is_woken_has_a_successor_that_is_not_asked_to_wake)
+{
+    config.app_idle_sleep_ms = 1;
+    config.app_sleep_call = HL_STR("POST /sleep");
+    config.app_wake_call = HL_STR("POST /wake");
+    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    listen_at();
+    prepare("exec sleep 1000");
+    hl_supervisor_start(&supervisor);
+    be_ready();
+    hl_sleep_start(&app_sleep);
+    UNTIL_STATE(DOZING);
+    says = NULL;
+    is_wanted = true;
+    hl_gate_knock(&calls.gate);
+    UNTIL_STATE(PAUSING);
+    kill(supervisor.child.pid, SIGKILL);
+    UNTIL(starts(HL_APP_START_EXIT) == 1);
+    asked[0] = '\0';
+    UNTIL_STATE(RISING);
+    cr_assert_str_eq(asked, "");
+    be_ready();
+    UNTIL_STATE(AWAKE);
 }
 
 Test(app_sleep, of_ours_that_does_not_wake_three_times_is_started_anew)
