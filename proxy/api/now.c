@@ -17,6 +17,7 @@
 #include "run/service.h"
 #include "store/gauges.h"
 #include "webhook/sender.h"
+#include "worker/left.h"
 
 /* ---- the figures of the last hour: a ring of samples, one each HL_HISTORY_INTERVAL_MS, so that the dashboard's charts
  * need no other program (contract 13). Its size is fixed, about 30 KB: it is gone with the process; counters are
@@ -236,6 +237,17 @@ static void write_sleep(struct text *t, const struct hl_figures *figures)
     WRITE(t, "\"app_state\":\"%s\",\"app_since\":\"%s\",", hl_sleep_look_text(look), since);
 }
 
+/* What it waits for while it drains. */
+static void write_left(struct text *t, const struct hl_service *service)
+{
+    char words[HL_LEFT_TEXT];
+    if (!atomic_load(&service->is_draining))
+        return;
+    struct hl_left left = hl_left_count(service);
+    hl_left_write(&left, words);
+    WRITE(t, "\"left\":\"%s\",", words);
+}
+
 static void write_state(
     struct text *t, const struct hl_api_view *view, const struct hl_figures *figures)
 {
@@ -252,6 +264,7 @@ static void write_state(
         WRITE(t, "%s\"%s\"", i > 0 ? "," : "", problems[i]);
     WRITE(t, "],\"store\":\"%s\",", hl_store_words[view->config->store]);
     write_sleep(t, figures);
+    write_left(t, view->service);
     if (view->config->project_id.n > 0)
         WRITE(t, "\"project_id\":\"%s\",", view->config->project_id.p);
 }

@@ -198,7 +198,7 @@ test('a failed look says so, and the figures come back', async (t) => {
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
 });
 
-test('an app that sleeps is said to, on the overview and by the runs that wait for it', async (t) => {
+test('the overview says that the app sleeps and that the process drains, a run that waits that the app sleeps', async (t) => {
     const { call, sidecar } = await stage(t, {
         env: { HOOKLINE_AUTH: 'jwt', HOOKLINE_APP_IDLE_SLEEP: '50ms', HOOKLINE_APP_SLEEP_CALL: 'POST /sleep', HOOKLINE_APP_WAKE_CALL: 'POST /wake' },
     });
@@ -210,4 +210,7 @@ test('an app that sleeps is said to, on the overview and by the runs that wait f
     const { id } = await call('/v4/p/a/run', { query: { async: 'true' }, headers: { authorization: `Bearer ${await makeToken(sidecar)}` } });
     await goTo(page, `#/runs/${id}`);
     await page.getByText(/^The app sleeps since /).waitFor();
+    await goTo(page, '#/now');
+    await page.getByText('Draining: calls are still answered, send new ones elsewhere.').waitFor();
+    await page.getByText('What is left: nothing.').waitFor();
 });

@@ -85,6 +85,7 @@ test('what is inside is told apart: calls, tunnels, streams, runs; GET /drain?wa
     assert.deepEqual([now.status, now.json()], [202, { draining: false, ...NOTHING, calls: 1, tunnels: 1, streams: 1, runs: 1 }]);
     await ask('POST', '/drain');
     assert.match((await sidecar.admin('/readyz')).text, /\(left: 1 call, 1 tunnel, 1 stream, 1 run\)/);
+    assert.equal((await ask('GET', '/v2/now')).json().left, '1 call, 1 tunnel, 1 stream, 1 run');
     let isAnswered = false;
     const waited = ask('GET', '/drain/wait?timeout=600').finally(() => (isAnswered = true));
     assert.equal((await ask('GET', '/drain?wait=0')).status, 202);
@@ -95,6 +96,7 @@ test('what is inside is told apart: calls, tunnels, streams, runs; GET /drain?wa
     assert.deepEqual([end.status, end.json()], [200, { draining: true, ...NOTHING }]);
     await Promise.all(running);
     await ask('DELETE', '/drain');
+    assert.equal((await ask('GET', '/v2/now')).json().left, undefined);
 });
 
 test('GET /drain/wait that begins it: the row of the audit comes while it waits, and afterwards all goes on', async (t) => {

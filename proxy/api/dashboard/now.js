@@ -229,6 +229,7 @@ function showState(element, now, samples, overview) {
               )
             : null,
         now.app_state ? h('p', {}, `${SLEEP[now.app_state]} since `, time(now.app_since), '.') : null,
+        now.left ? h('p', {}, `What is left: ${now.left}.`) : null,
         h(
             'p.sub',
             {},
