@@ -65,7 +65,7 @@ packages() {
 build() {
     mkdir -p "$root/src/build"
     packages -delete
-    git archive HEAD | tar -C "$root/src" -x
+    git -c tar.umask=022 archive HEAD | tar -C "$root/src" -x
     root_environment+=("SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)" "DEBFULLNAME=${DEBFULLNAME-}" "DEBEMAIL=${DEBEMAIL-}")
     if [ -n "${CCACHE_DIR-}" ]; then
         root_cache=$CCACHE_DIR root_environment+=(CCACHE_DIR=/cache) options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache)
