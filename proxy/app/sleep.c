@@ -194,10 +194,11 @@ static void stop_process(struct hl_sleep *sleep)
 static void settle(struct hl_sleep *sleep)
 {
     void *owner = sleep->use.owner;
-    if (!hl_gate_is_told(sleep->gate) || !sleep->use.is_settled(owner)) {
+    bool is_settled = hl_gate_is_told(sleep->gate) && sleep->use.is_settled(owner);
+    if (sleep->is_knocked || sleep->use.is_used(owner)) {
+        stay_awake(sleep); /* at once: a store that hangs holds no call up */
+    } else if (!is_settled) {
         hl_timer_arm(sleep->wheel, &sleep->timer, SETTLE_MS);
-    } else if (sleep->is_knocked || sleep->use.is_used(owner)) {
-        stay_awake(sleep);
     } else if (sleep->config->app_idle_sleep_ms == 0) {
         HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
         stop_process(sleep);

@@ -308,14 +308,12 @@ Test(app_sleep, waits_for_each_thread_and_for_what_was_claimed_before_it_looks_f
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_RUNNING);
 }
 
-Test(app_sleep, stays_awake_for_who_comes_while_it_settles)
+Test(app_sleep, stays_awake_at_once_for_who_comes_while_it_settles)
 {
     start_process();
     is_settled = false;
     UNTIL_STATE(SETTLING);
     hl_gate_knock(&calls.gate);
-    turn();
-    is_settled = true;
     UNTIL_STATE(AWAKE);
     cr_assert(hl_gate_is_open(&calls.gate));
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_RUNNING);
