@@ -200,9 +200,12 @@ void hl_gate_seat_on_turn(struct hl_gate_seat *seat)
 {
     struct hl_list ready, *node;
     atomic_store(&seat->is_told, false);
-    bool is_shut =
-        state_of(atomic_load(&seat->gate->word)) >= HL_GATE_SHUT; /* in order behind it */
-    if (is_shut || hl_list_is_empty(&seat->waits))
+    enum hl_gate_state state = state_of(atomic_load(&seat->gate->word)); /* in order behind it */
+    if (hl_list_is_empty(&seat->waits))
+        return;
+    if (state == HL_GATE_ASLEEP) /* they came as it was waking, and nobody was seen to wait */
+        hl_gate_knock(seat->gate);
+    if (state >= HL_GATE_SHUT)
         return;
     hl_list_init(&ready); /* who finds it shut again waits anew */
     hl_list_move_all(&seat->waits, &ready);

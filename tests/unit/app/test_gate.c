@@ -259,6 +259,24 @@ Test(gate, lets_those_who_wait_go_on_in_their_order_when_it_opens)
     hl_gate_wait_cancel(&calls[2].wait);
 }
 
+Test(gate, has_who_came_as_it_fell_asleep_again_knock)
+{
+    struct call call = {.waits_again = false};
+    struct hl_mailbox door;
+    hl_mailbox_init(&door, no_wake, NULL);
+    hl_bell_init(&gate.knock, &door, HL_GATE_KNOCKED);
+    hl_gate_put_to_sleep(&gate);
+    hl_gate_wake(&gate);
+    take(0);
+    hl_gate_wait_init(&call.wait);
+    hl_gate_wait_begin(&call.wait, &seats[0], on_open);
+    hl_gate_put_to_sleep(&gate);
+    take(0);
+    cr_assert_eq(hl_mailbox_take(&door), &gate.knock.msg);
+    cr_assert_eq(gone_count, 0);
+    hl_gate_wait_cancel(&call.wait);
+}
+
 /* ---- threads ---- */
 
 #define TURNS 20000
