@@ -462,6 +462,7 @@ void hl_readiness_note_occupant(struct hl_readiness *r)
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet)
 {
     r->has_been_ready = false;
+    hl_warmup_forget(&r->warmup);
     hl_readiness_resume(r, why_not_yet);
 }
 

@@ -205,6 +205,22 @@ Test(readiness, opens_the_gate_when_the_warm_up_of_each_start_was_answered_well)
     UNTIL_SERVED(strncmp(asked, "POST /warm ", 11) == 0);
 }
 
+Test(readiness, has_each_start_warmed_up_even_one_that_answers_its_first_check)
+{
+    config.app_warmup = HL_STR("POST /warm");
+    config.app_health_path = HL_STR("/health");
+    config.response_grace_period_ms = 600000;
+    answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    app_listen(0);
+    start();
+    UNTIL_SERVED(hl_readiness_is_ready(&readiness));
+    hl_readiness_rest(&readiness, "it is stopped");
+    *asked = '\0';
+    hl_readiness_release(&readiness, "it is started");
+    UNTIL_SERVED(strncmp(asked, "POST /warm ", 11) == 0 || hl_readiness_is_ready(&readiness));
+    cr_assert_not(hl_readiness_is_ready(&readiness));
+}
+
 static bool is_hung;
 
 static void on_hung(struct hl_readiness *r)
