@@ -24,6 +24,9 @@
 #define PAUSE_MOST_MS  30000
 #define WAKE_CALLS     3
 
+#define UNUSED    "the app is being stopped: nobody used it"
+#define NOT_WOKEN "the app does not wake: it is started anew"
+
 static const char *const state_texts[] = {
 #define X(name, text) [HL_SLEEP_##name] = (text),
     HL_SLEEP_STATE_MAP(X)
@@ -184,10 +187,11 @@ static void stay_awake(struct hl_sleep *sleep)
 
 /* ---- to sleep ---- */
 
-static void stop_process(struct hl_sleep *sleep)
+/* `why` is static: who still waits when his time is over is told it. */
+static void stop_process(struct hl_sleep *sleep, const char *why)
 {
     move(sleep, HL_SLEEP_STOPPING);
-    hl_readiness_rest(sleep->readiness, "the app is being stopped: nobody used it");
+    hl_readiness_rest(sleep->readiness, why);
     hl_supervisor_retire(sleep->supervisor);
 }
 
@@ -201,7 +205,7 @@ static void settle(struct hl_sleep *sleep)
         hl_timer_arm(sleep->wheel, &sleep->timer, SETTLE_MS);
     } else if (sleep->config->app_idle_sleep_ms == 0) {
         HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
-        stop_process(sleep);
+        stop_process(sleep, UNUSED);
     } else {
         HL_LOG(INFO, "the app is asked to sleep: unused for HOOKLINE_APP_IDLE_SLEEP");
         move(sleep, HL_SLEEP_ASKING);
@@ -267,6 +271,7 @@ static void on_resting(struct hl_supervisor *supervisor)
 static void call(struct hl_sleep *sleep)
 {
     move(sleep, HL_SLEEP_CALLING);
+    hl_readiness_rest(sleep->readiness, "HOOKLINE_APP_WAKE_CALL has not been answered yet");
     hl_errand_begin(&sleep->errand, sleep->config->app_wake_call, sleep->readiness->tls);
 }
 
@@ -314,13 +319,14 @@ static void on_called(struct hl_sleep *sleep, const char *why)
     if (sleep->errand.is_refused)
         hl_warmup_forget(&sleep->readiness->warmup); /* whoever listens there next is another one */
     if (sleep->failures >= WAKE_CALLS && sleep->config->app_command.n > 0) {
-        HL_LOG(WARN, "the app does not wake: it is started anew");
+        HL_LOG(WARN, NOT_WOKEN);
         sleep->failures = 0;
         sleep->is_knocked = true;
-        stop_process(sleep);
+        stop_process(sleep, NOT_WOKEN);
         return;
     }
     move(sleep, HL_SLEEP_PAUSING);
+    hl_readiness_rest(sleep->readiness, "HOOKLINE_APP_WAKE_CALL failed, see the log");
     hl_timer_arm(sleep->wheel, &sleep->timer,
         hl_doubled_ms(PAUSE_FIRST_MS, sleep->failures - 1, PAUSE_MOST_MS));
 }
@@ -369,7 +375,7 @@ static void on_timer(struct hl_timer *timer)
         break;
     case HL_SLEEP_DOZING:
         HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
-        stop_process(sleep);
+        stop_process(sleep, UNUSED);
         break;
     case HL_SLEEP_PAUSING:
         if (has_successor(sleep))

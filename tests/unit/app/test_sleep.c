@@ -394,6 +394,8 @@ Test(app_sleep, is_asked_to_wake_again_while_somebody_waits_and_no_longer)
     UNTIL_STATE(CALLING);
     UNTIL_STATE(PAUSING);
     cr_assert_eq(app_sleep.failures, 2);
+    cr_assert(
+        strstr(hl_readiness_why(&readiness), "HOOKLINE_APP_WAKE_CALL failed"), "for who waits");
     is_wanted = false;
     UNTIL_STATE(DOZING);
     cr_assert(hl_gate_is_asleep(&calls.gate));
@@ -482,6 +484,7 @@ Test(app_sleep, of_ours_that_does_not_wake_three_times_is_started_anew)
     hl_gate_knock(&calls.gate);
     UNTIL_STATE(STOPPING);
     cr_assert_eq(hl_gate_state(&calls.gate), HL_GATE_WAKING, "who waits goes on waiting");
+    cr_assert(strstr(hl_readiness_why(&readiness), "does not wake"), "and is told why in the end");
     UNTIL_STATE(RISING);
     cr_assert_eq(starts(HL_APP_START_WAKE), 1);
 }
