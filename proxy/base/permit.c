@@ -86,18 +86,18 @@ static uint32_t give(struct hl_permit_book *book, uint32_t held, uint32_t used, 
 }
 
 bool hl_permit_say(struct hl_permits *permits, struct hl_permit_book *book,
-    const _Atomic uint32_t *inside, uint32_t promised, uint32_t max, uint32_t share,
-    uint64_t now_ms, struct hl_permit_ask *ask)
+    const _Atomic uint32_t *inside, uint32_t max, uint32_t share, uint64_t now_ms,
+    struct hl_permit_ask *ask)
 {
     uint32_t keeps = atomic_load(&permits->held);
     if (keeps > max)
         keeps = max;
     if (book->wish)
-        keeps = give(book, keeps, atomic_load(inside) + promised, share);
+        keeps = give(book, keeps, atomic_load(inside), share);
     if (is_left_alone(book, now_ms))
         keeps = 0;
     atomic_store(&permits->held, keeps);
-    uint32_t used = max > 0 ? atomic_load(inside) + promised : 0;
+    uint32_t used = max > 0 ? atomic_load(inside) : 0;
     *ask = (struct hl_permit_ask){.keeps = keeps,
         .mine = greatest(keeps, used),
         .used = used,

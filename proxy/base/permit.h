@@ -68,12 +68,11 @@ bool hl_permit_may_say(const struct hl_permit_book *book, uint64_t now_ms);
 /* Whether there is something to say by itself. `inside`: calls; to be asked now and then. */
 bool hl_permit_is_due(const struct hl_permits *permits, struct hl_permit_book *book,
     const _Atomic uint32_t *inside, uint64_t now_ms);
-/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `promised`: so many are
- * about to be used, by whom `inside` does not count yet. `max`: all that there are, 0: any number, nobody needs one;
+/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `max`: all that there are, 0: any number, nobody needs one;
  * `share`: of one process. False: nothing is. */
 HL_MUST_CHECK bool hl_permit_say(struct hl_permits *permits, struct hl_permit_book *book,
-    const _Atomic uint32_t *inside, uint32_t promised, uint32_t max, uint32_t share,
-    uint64_t now_ms, struct hl_permit_ask *ask);
+    const _Atomic uint32_t *inside, uint32_t max, uint32_t share, uint64_t now_ms,
+    struct hl_permit_ask *ask);
 /* Nobody knows whether it was heard. */
 void hl_permit_say_again(struct hl_permit_book *book);
 

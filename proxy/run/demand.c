@@ -453,7 +453,7 @@ static enum hl_demand_verdict judge(struct hl_runs *runs, const struct hl_claime
     if (runs->is_draining)
         return HL_DEMAND_GIVE_BACK;
     if (d->mode == HL_DEMAND_RUNS && hl_gate_is_open(runs->gate.gate))
-        return HL_DEMAND_CALL;
+        return claimed->has_no_place ? HL_DEMAND_GIVE_BACK : HL_DEMAND_CALL;
     look_at_clock(runs);
     d->has_more_doomed = d->mode == HL_DEMAND_DOOMED &&
                          hl_wait_clock_age(&d->clock, claimed->created_ms, &d->oldest) >=

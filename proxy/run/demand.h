@@ -13,7 +13,7 @@ struct hl_runs;
 /* What becomes of a run that was claimed. */
 enum hl_demand_verdict {
     HL_DEMAND_CALL,      /* the app is called; with HOOKLINE_APP_CONCURRENCY it has its slot */
-    HL_DEMAND_GIVE_BACK, /* the app takes no calls, or the worker stops */
+    HL_DEMAND_GIVE_BACK, /* the app takes no calls, its account has no place, or the worker stops */
     HL_DEMAND_TOO_LATE,  /* it has waited too long for an app that takes no calls; it has no slot */
 };
 

@@ -50,7 +50,8 @@ struct hl_release {
 struct hl_claimed {
     struct hl_msg msg;
     struct hl_quota
-        *quota; /* where it has a place, which whoever takes the run leaves; NULL: none */
+        *quota;        /* where it has a place, which whoever takes the run leaves; NULL: none */
+    bool has_no_place; /* a caller took it meanwhile: the run is to be given back */
     struct hl_id run_id;
     uint32_t epoch;
     uint32_t attempt; /* from 1 */

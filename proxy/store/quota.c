@@ -179,11 +179,6 @@ bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quota_bell *bell)
     return hl_quota_enter(quota);
 }
 
-void hl_quota_occupy(struct hl_quota *quota)
-{
-    atomic_fetch_add(&quota->running, 1);
-}
-
 void hl_quota_leave(struct hl_quota *quota)
 {
     atomic_fetch_sub(&quota->running, 1);

@@ -73,7 +73,8 @@ struct hl_quota {
         struct hl_id name; /* which this is */
         bool is_farewell;  /* what is told is that it holds no more of the name before */
         bool is_for_runs;  /* queued ones want some */
-        uint32_t promised; /* to a claim of queued ones that is under way */
+        bool has_queued;   /* some were queued when that was asked last */
+        uint32_t reserved; /* places taken for those that the claim under way may bring */
         struct hl_permit_book book;
         struct hl_permit_ask ask;
     } holder; /* the store's thread */
@@ -124,8 +125,6 @@ HL_MUST_CHECK bool hl_quota_enter_or_wait(struct hl_quota *quota, struct hl_quot
 bool hl_quota_may_have_more(const struct hl_quota *quota, uint64_t now_ms);
 /* How many more may go in, as far as is known here: below 0 where there are too many. */
 int64_t hl_quota_room(const struct hl_quota *quota);
-/* One that is inside already. */
-void hl_quota_occupy(struct hl_quota *quota);
 void hl_quota_leave(struct hl_quota *quota);
 
 enum hl_quota_count {

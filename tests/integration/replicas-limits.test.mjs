@@ -310,6 +310,27 @@ test('callers and queued runs count together for max_running, at whichever repli
     await until('they are out', async () => (await call(b)).status === 200);
 });
 
+test('a run that is claimed while a caller takes the last place of max_running waits until he leaves', async (t) => {
+    const set = await three(t);
+    const { all, replicas, account, doors } = set;
+    const [a] = replicas;
+    const { call } = await account({ max_running: 1 });
+    await until('a has the permit', async () => (await call(a)).status === 200);
+    let caller;
+    const { answer } = await all.whileHeld(
+        t,
+        () => call(a, { query: { async: 'true' }, headers: { 'x-held': 'claimed' } }),
+        async () => (caller = await enterAll(set, call, a, 1)),
+        'AFTER UPDATE OF node_id ON ~.ticket FOR EACH ROW',
+    );
+    const { run_id: id } = (await answer).json();
+    const isBack = () => all.count('~.ticket WHERE run_id = $1 AND epoch >= 2 AND node_id IS NULL', [id]);
+    await until('it is claimed', async () => doors.has('claimed') || (await isBack()));
+    assert.ok(!doors.has('claimed'));
+    await caller.leave();
+    (await until('it is inside', () => doors.get('claimed'))).open();
+});
+
 test('another max_running holds at all replicas, for who is inside too', async (t) => {
     const set = await three(t);
     const [a, b] = set.replicas;

@@ -65,19 +65,24 @@ static void share_out(
     }
 }
 
-/* What a claim may bring is not given to other replicas meanwhile. */
-static int64_t promise_room(struct hl_quota *quota, uint32_t n_claims)
+/* For how many runs there is room. Where some are known to be queued, it is taken before the claim: else callers, who
+ * need not ask the database, would nearly always be there first. */
+static int64_t reserve(struct hl_quota *quota, uint32_t n_claims)
 {
-    int64_t room = hl_quota_room(quota);
-    quota->holder.promised = room <= 0 ? 0 : room < n_claims ? (uint32_t)room : n_claims;
-    return room;
+    struct hl_quota_holder *h = &quota->holder;
+    if (!h->has_queued)
+        return hl_quota_room(quota);
+    while (h->reserved < n_claims && hl_quota_enter(quota))
+        h->reserved++;
+    return h->reserved;
 }
 
-static void end_promises(struct hl_pg_store *s)
+static void leave_reserved(struct hl_pg_store *s)
 {
-    struct hl_quota *q = hl_quota_blocked_first(atomic_load(&s->base.quotas));
-    for (; q; q = q->next)
-        q->holder.promised = 0;
+    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
+    for (struct hl_quota *q = first; q; q = q->next)
+        for (; q->holder.reserved > 0; q->holder.reserved--)
+            hl_quota_leave(q);
 }
 
 /* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
@@ -94,7 +99,7 @@ static void add_room(struct hl_pg_store *s, uint32_t n_claims)
     hl_pg_array_end(&s->params);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
     for (struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, promise_room(q, n_claims));
+        hl_pg_item_int(&s->params, reserve(q, n_claims));
     hl_pg_array_end(&s->params);
 }
 
@@ -306,10 +311,14 @@ static void take_peek(struct hl_pg_store *s, const PGresult *result)
 static void take_held_back(struct hl_pg_store *s, const PGresult *result)
 {
     struct hl_quotas *quotas = atomic_load(&s->base.quotas);
+    for (struct hl_quota *q = hl_quota_blocked_first(quotas); q; q = q->next)
+        q->holder.has_queued = false;
     for (int i = 0; i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         struct hl_quota *quota =
             hl_quota_blocked_find(quotas, &s->keys.key, (uint64_t)hl_pg_int(&row));
+        if (quota)
+            quota->holder.has_queued = true;
         if (quota && hl_quota_room(quota) <= 0)
             hl_pg_permits_want(s, quota);
     }
@@ -323,9 +332,9 @@ void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
             2 * s->dispatch.poll_wait_ms < POLL_MAX_MS ? 2 * s->dispatch.poll_wait_ms : POLL_MAX_MS;
     if (f->claim_at >= 0) {
         hl_pg_hand_out_runs(s, f);
+        leave_reserved(s);
         if (f->held_back_at >= 0)
             take_held_back(s, f->flight.results[f->held_back_at]);
-        end_promises(s);
         s->dispatch.is_claiming = false;
         answer_withdrawals(s);
     }
@@ -348,7 +357,7 @@ void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
     for (uint32_t i = 0; i < f->n_leases; i++)
         hl_credit_put_back(&s->dispatch.senders, f->leases[i]);
     if (f->claim_at >= 0)
-        end_promises(s);
+        leave_reserved(s);
     s->dispatch.is_claiming &= f->claim_at < 0;
     if (!s->dispatch.is_claiming)
         answer_withdrawals(s);

@@ -115,16 +115,20 @@ static enum hl_priority read_turn(const PGresult *result, int row, int64_t *turn
     return hl_priority_of(class);
 }
 
-/* The last is its subject: whose account may have a limit takes a place of it. */
+/* The last is its subject: whose account may have a limit takes a place of it, one that was reserved or, if a caller has
+ * left it, another. */
 static void take_place(
     struct hl_pg_store *s, const struct hl_pg_row *row, struct hl_claimed *claimed)
 {
     struct hl_pg_row last = *row;
     last.column = PQnfields(row->result) - 1;
-    claimed->quota = hl_quota_blocked_find(
+    struct hl_quota *quota = hl_quota_blocked_find(
         atomic_load(&s->base.quotas), &s->keys.key, (uint64_t)hl_pg_int(&last));
-    if (claimed->quota)
-        hl_quota_occupy(claimed->quota);
+    bool is_reserved = quota && quota->holder.reserved > 0;
+    if (is_reserved)
+        quota->holder.reserved--;
+    claimed->has_no_place = quota && !is_reserved && !hl_quota_enter(quota);
+    claimed->quota = claimed->has_no_place ? NULL : quota;
 }
 
 static void count_down(struct hl_counter *counter, uint64_t n)

@@ -115,7 +115,7 @@ static bool prepare(struct hl_pg_store *s, struct hl_quota *quota, uint64_t now_
     h->is_farewell = false;
     h->version = version;
     h->name = name;
-    return hl_permit_say(&quota->permits, &h->book, &quota->running, h->promised,
+    return hl_permit_say(&quota->permits, &h->book, &quota->running,
         atomic_load(&quota->max_running), share_of(s, quota), now_ms, &h->ask);
 }
 

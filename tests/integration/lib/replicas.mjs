@@ -78,15 +78,15 @@ class Fleet {
 
     /**
      * Begins `accept`, does `change` while the database holds the new run back, which its replica has sent, and lets it go:
-     * the answer to come. A trigger waits, as long as a statement may; a lock is given less.
+     * the answer to come. A trigger waits, as long as a statement may; a lock is given less. `when`: what else it holds back.
      */
-    async whileHeld(t, accept, change) {
+    async whileHeld(t, accept, change, when = 'BEFORE INSERT ON ~.run') {
         const { schema } = this.database;
         const other = await this.database.connect(t);
         await other.query(`CREATE TABLE IF NOT EXISTS ${schema}.held ();
             CREATE OR REPLACE FUNCTION ${schema}.wait_while_held() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN WHILE EXISTS (SELECT FROM ${schema}.held) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NULL; END $$;
-            CREATE OR REPLACE TRIGGER waits BEFORE INSERT ON ${schema}.run EXECUTE FUNCTION ${schema}.wait_while_held()`);
+            CREATE OR REPLACE TRIGGER waits ${when.replace('~', schema)} EXECUTE FUNCTION ${schema}.wait_while_held()`);
         await other.query(`INSERT INTO ${schema}.held DEFAULT VALUES`);
         const answer = accept();
         answer.catch(() => {}); // a test that fails before says why

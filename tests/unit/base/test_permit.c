@@ -10,7 +10,6 @@ struct holder {
     struct hl_permits permits;
     struct hl_permit_book book;
     _Atomic uint32_t inside;
-    uint32_t promised;
 };
 
 /* Who gives them out, as the function `hold` of the schema does. */
@@ -72,8 +71,7 @@ static void begin(uint32_t most)
 static bool says(int who, uint64_t now_ms, struct hl_permit_ask *ask)
 {
     struct holder *h = &holders[who];
-    return hl_permit_say(
-        &h->permits, &h->book, &h->inside, h->promised, giver.most, share(), now_ms, ask);
+    return hl_permit_say(&h->permits, &h->book, &h->inside, giver.most, share(), now_ms, ask);
 }
 
 static enum hl_permit_outcome speak(int who, uint64_t now_ms)
@@ -174,20 +172,6 @@ Test(permit, one_moves_from_who_does_not_use_it_to_who_lacks_it)
     expect(0, 0, 0);
     cr_assert_eq(speak(1, 3), HL_PERMIT_HAS);
     expect(0, 1, 0);
-}
-
-Test(permit, one_that_is_promised_stays_until_it_is_used_or_not)
-{
-    begin(1);
-    cr_assert_eq(want(0, 1), HL_PERMIT_HAS);
-    holders[0].promised = 1;
-    hl_permit_hear(&holders[0].book, HL_PERMIT_SHARE);
-    cr_assert_eq(speak(0, 2), HL_PERMIT_NOTHING);
-    expect(1, 0, 0);
-    holders[0].promised = 0;
-    hl_permit_hear(&holders[0].book, HL_PERMIT_SHARE);
-    cr_assert_eq(speak(0, 3), HL_PERMIT_NOTHING);
-    expect(0, 0, 0);
 }
 
 Test(permit, half_of_those_that_are_spare_goes_and_what_is_used_stays)
