@@ -51,10 +51,10 @@ static void look_at_store(struct hl_sight *s, const struct hl_store_gauges *stor
     s->failing_ms = how_long(s->is_failing, &s->failing_since, mono_ms);
 }
 
-static void look_at_app(struct hl_sight *s, const struct hl_readiness *app, uint64_t mono_ms)
+static void look_at_app(struct hl_sight *s, const struct hl_service *service, uint64_t mono_ms)
 {
-    s->unready_ms = how_long(!hl_readiness_is_ready(app), &s->unready_since, mono_ms);
-    s->why = hl_readiness_why(app);
+    s->unready_ms = how_long(hl_service_misses_app(service), &s->unready_since, mono_ms);
+    s->why = hl_readiness_why(service->readiness);
 }
 
 void hl_sight_look(struct hl_sight *s, const struct hl_service *service,
@@ -65,7 +65,7 @@ void hl_sight_look(struct hl_sight *s, const struct hl_service *service,
     s->unready_limit_ms = service->config->alert_app_after_ms;
     s->is_leaving = atomic_load(&service->is_draining);
     look_at_store(s, store, mono_ms);
-    look_at_app(s, service->readiness, mono_ms);
+    look_at_app(s, service, mono_ms);
     s->has_certificate = hl_service_speaks_tls(service->config);
     s->expires_ms = s->has_certificate ? 1000 * hl_tls_expires_s(service->tls) : 0;
 }

@@ -70,6 +70,11 @@ static bool is_front(const struct hl_service *service)
     return service->config->role == HL_REPLICA_FRONT;
 }
 
+bool hl_service_misses_app(const struct hl_service *service)
+{
+    return !is_front(service) && !is_asleep(service) && !hl_readiness_is_ready(service->readiness);
+}
+
 static size_t list_bars(
     const struct hl_service *service, const char *problems[HL_SERVICE_PROBLEMS_MAX])
 {

@@ -59,6 +59,9 @@ const char *hl_service_life(const struct hl_service *service, bool *is_alive);
 /* The store takes nothing until it could be opened anew. Any thread. */
 bool hl_service_store_fails(const struct hl_service *service);
 
+/* Its app should be ready, and is not: a front has none, and one that sleeps need not be. Any thread. */
+bool hl_service_misses_app(const struct hl_service *service);
+
 /* Why the service does not take calls now, in words, or NULL: it does. Any thread. */
 const char *hl_service_not_ready(const struct hl_service *service);
 

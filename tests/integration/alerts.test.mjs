@@ -189,7 +189,8 @@ test('a store that fails is told without it while it does, and when it can be wr
 test('replicas: what all see is told by one of them, and what each has of its own by each', async (t) => {
     const all = await fleet(t, { env: TELLING });
     const env = { HOOKLINE_ALERT_URL: all.receiver.url(PATH) };
-    const [a] = await Promise.all(['a', 'b'].map((name) => all.add(name, { env: { ...env, ...SOON }, hasApp: false })));
+    const add = (name, role) => all.add(name, { env: { ...env, ...SOON, HOOKLINE_ROLE: role }, hasApp: false });
+    const [front, a] = await Promise.all([add('front', 'front'), add('a', 'all'), add('b', 'all')]);
     await a.begin();
     await whenTold(all.receiver, 'queue_age', ['firing']);
     await whenTold(all.receiver, 'app_not_ready', ['firing', 'firing']);
@@ -201,6 +202,7 @@ test('replicas: what all see is told by one of them, and what each has of its ow
     await whenTold(all.receiver, 'queue_age', ['firing', 'resolved']);
     const apps = told(all.receiver, 'app_not_ready').map(({ replica }) => replica);
     assert.deepEqual(apps.sort(), ['a', 'b']);
+    assert.ok(!front.sidecar.log.some(({ alert }) => alert === 'app_not_ready'), 'it has none');
 });
 
 test('replicas without their database tell that themselves, and its return', async (t) => {

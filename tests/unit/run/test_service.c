@@ -108,3 +108,17 @@ Test(service, a_front_is_ready_without_an_app_and_not_without_the_store)
     cr_assert(strstr(hl_service_state(&service, &is_ready), "the database cannot be reached"));
     cr_assert(!is_ready);
 }
+
+Test(service, misses_an_app_that_is_not_ready_and_neither_sleeps_nor_is_to_be_behind_a_front)
+{
+    struct hl_gate *gate = &service.connections.gate;
+    config.app_wake_timeout_ms = 1000;
+    cr_assert_not(hl_service_misses_app(&service));
+    atomic_store(&readiness.is_ready, false);
+    cr_assert(hl_service_misses_app(&service));
+    atomic_store(&gate->word, HL_GATE_ASLEEP);
+    cr_assert_not(hl_service_misses_app(&service));
+    atomic_store(&gate->word, HL_GATE_OPEN);
+    config.role = HL_REPLICA_FRONT;
+    cr_assert_not(hl_service_misses_app(&service));
+}
