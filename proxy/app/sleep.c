@@ -97,8 +97,9 @@ enum hl_sleep_look hl_sleep_look(const struct hl_sleep_gauges *gauges, int64_t *
 static void move(struct hl_sleep *sleep, enum hl_sleep_state to)
 {
     HL_ASSERT(hl_sleep_may_move(sleep->state, to));
-    HL_LOG(DEBUG, "app's sleep", HL_LOG_TEXT("from", state_texts[sleep->state]),
-        HL_LOG_TEXT("to", state_texts[to]));
+    if (sleep->is_on) /* else there is only its end */
+        HL_LOG(DEBUG, "app's sleep", HL_LOG_TEXT("from", state_texts[sleep->state]),
+            HL_LOG_TEXT("to", state_texts[to]));
     if (look_of(sleep->state) != look_of(to))
         atomic_store(&sleep->gauges.since_ms, hl_clock_wall_ms());
     hl_timer_disarm(&sleep->timer);

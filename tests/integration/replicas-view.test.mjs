@@ -158,8 +158,8 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('DROP FUNCTION ~.escaped_size');
     await all.rows('DROP INDEX ~.run_stream');
     await all.rows('ALTER TABLE ~.node DROP COLUMN app_at, DROP COLUMN session');
-    await all.rows('DROP TABLE ~.tally, ~.tally_source, ~.audit, ~.rate');
-    await all.rows('DROP FUNCTION ~.add_up, ~.lend');
+    await all.rows('DROP TABLE ~.tally, ~.tally_source, ~.audit, ~.rate, ~.permit');
+    await all.rows('DROP FUNCTION ~.add_up, ~.lend, ~.hold');
     await all.rows(`DELETE FROM ~.meta WHERE k = 'counted_ms'`);
     const limits = ['max_running', 'max_queued', 'rate_count', 'rate_window_s', 'max_priority', 'limits_revision'];
     await all.rows(`ALTER TABLE ~.account ${limits.map((name) => `DROP COLUMN ${name}`).join(', ')}`);
