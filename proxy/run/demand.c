@@ -184,27 +184,6 @@ void hl_demand_note_accepted(struct hl_runs *runs)
         hl_gate_knock(runs->gate.gate);
 }
 
-/* Apps that are up and leave a run waiting have no room for it. */
-static bool is_left_waiting(const struct hl_runs *runs)
-{
-    const struct hl_store_gauges *gauges = hl_store_get_gauges(runs->service->store);
-    int64_t since_ms = (int64_t)hl_counter_get(&gauges->oldest_queued_ms);
-    return since_ms > 0 && hl_clock_wall_ms() - since_ms >= LEFT_WAITING_MS;
-}
-
-static void on_others(struct hl_timer *timer)
-{
-    struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.others);
-    uint64_t up, waking;
-    if (runs->dispatch.mode != HL_DEMAND_HINTS)
-        return;
-    bool is_ours = !has_others(runs, &up, &waking) || (up > 0 && is_left_waiting(runs));
-    if (is_ours && hl_store_ready_runs(runs->service->store) > 0)
-        hl_gate_knock(runs->gate.gate);
-    else
-        give_credit(runs, 0, true); /* the next hint */
-}
-
 void hl_demand_note_end(struct hl_runs *runs)
 {
     runs->dispatch.ended++;
@@ -289,14 +268,38 @@ static void look_at_clock(struct hl_runs *runs)
     hl_wait_clock_look(&runs->dispatch.clock, &now);
 }
 
-/* It has been waited for all that time since then. */
-static bool is_long_ago(
+/* For how long it has been waited for since then. */
+static uint64_t read_age(
     struct hl_runs *runs, struct hl_seen_time *seen, const struct hl_counter *wall)
 {
     struct hl_wait_clock *clock = &runs->dispatch.clock;
     int64_t wall_ms = (int64_t)hl_counter_get(wall);
     hl_seen_time_look(seen, clock, wall_ms);
-    return hl_wait_clock_age(clock, wall_ms, seen) >= runs->config->app_start_timeout_ms;
+    return hl_wait_clock_age(clock, wall_ms, seen);
+}
+
+/* Others' apps that are up and leave a run waiting have no room for it; those that wake have HOOKLINE_APP_WAKE_TIMEOUT. */
+static bool is_left_waiting(struct hl_runs *runs, bool are_up)
+{
+    struct hl_dispatch *d = &runs->dispatch;
+    uint64_t most_ms = are_up ? LEFT_WAITING_MS : runs->config->app_wake_timeout_ms;
+    look_at_clock(runs);
+    uint64_t age_ms =
+        read_age(runs, &d->oldest, &hl_store_get_gauges(runs->service->store)->oldest_queued_ms);
+    return d->oldest.wall_ms > 0 && age_ms >= most_ms;
+}
+
+static void on_others(struct hl_timer *timer)
+{
+    struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.others);
+    uint64_t up, waking;
+    if (runs->dispatch.mode != HL_DEMAND_HINTS)
+        return;
+    bool is_ours = !has_others(runs, &up, &waking) || is_left_waiting(runs, up > 0);
+    if (is_ours && hl_store_ready_runs(runs->service->store) > 0)
+        hl_gate_knock(runs->gate.gate);
+    else
+        give_credit(runs, 0, true); /* the next hint */
 }
 
 /* Whether the oldest queued run has waited so long, and the app (with replicas: the app of each) has
@@ -308,10 +311,11 @@ static bool has_doomed(struct hl_runs *runs)
     if (runs->index != 0)
         return false;
     look_at_clock(runs);
-    bool is_old = is_long_ago(runs, &d->oldest, &gauges->oldest_queued_ms);
-    bool is_untaken = is_long_ago(runs, &d->taken, &gauges->app_taken_ms);
-    return hl_gate_closed_for(runs->gate.gate) >= runs->config->app_start_timeout_ms &&
-           d->oldest.wall_ms > 0 && is_old && is_untaken;
+    uint64_t most_ms = runs->config->app_start_timeout_ms;
+    bool is_old = read_age(runs, &d->oldest, &gauges->oldest_queued_ms) >= most_ms;
+    bool is_untaken = read_age(runs, &d->taken, &gauges->app_taken_ms) >= most_ms;
+    return hl_gate_closed_for(runs->gate.gate) >= most_ms && d->oldest.wall_ms > 0 && is_old &&
+           is_untaken;
 }
 
 static enum hl_demand_mode choose_mode(struct hl_runs *runs)

@@ -347,6 +347,7 @@ Test(dispatch, wakes_no_app_while_it_is_set_aside)
 Test(dispatch, leaves_a_run_to_the_apps_of_other_replicas_as_long_as_they_take_it)
 {
     fake_store.is_shared = true;
+    config.app_wake_timeout_ms = 600000;
     fall_asleep();
     hl_counter_set(&fake_store.gauges.others_up, 1);
     hl_counter_set(&fake_store.gauges.queued_runs, 1);
@@ -365,6 +366,9 @@ Test(dispatch, leaves_a_run_to_the_apps_of_other_replicas_as_long_as_they_take_i
     runs.dispatch.others.on_fire(&runs.dispatch.others);
     cr_assert_not(is_knocked(), "one is about to take it");
     assert_credit(0);
+    config.app_wake_timeout_ms = 3000;
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert(is_knocked(), "it does not wake");
     hl_counter_set(&fake_store.gauges.others_waking, 0);
     hl_demand_note_accepted(&runs);
     cr_assert(is_knocked(), "nobody else would");
