@@ -334,8 +334,8 @@ static const char *log_exit(const struct hl_supervisor *s, int status)
 
 static void on_exit_status(struct hl_supervisor *s, int status)
 {
-    bool was_ready = s->state == HL_SUPERVISOR_RENEWING ? s->readiness->has_been_ready
-                                                        : hl_readiness_is_ready(s->readiness);
+    bool is_held = s->readiness->is_held; /* we end it, or it was asked to sleep or to wake */
+    bool was_ready = is_held ? s->readiness->has_been_ready : hl_readiness_is_ready(s->readiness);
     hl_output_finish(&s->output);
     hl_counter_sub(&s->gauges.is_running, 1);
     hl_timer_disarm(&s->limit);

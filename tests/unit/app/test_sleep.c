@@ -459,8 +459,12 @@ Test(app_sleep, of_ours_that_dies_when_it_is_woken_has_a_successor_that_is_not_a
     is_wanted = true;
     hl_gate_knock(&calls.gate);
     UNTIL_STATE(PAUSING);
+    readiness.has_been_ready = true;
+    supervisor.started_ms -= HL_BACKOFF_HEALTHY_MS;
+    supervisor.backoff.failures = 7;
     kill(supervisor.child.pid, SIGKILL);
     UNTIL(starts(HL_APP_START_EXIT) == 1);
+    cr_assert_eq(supervisor.backoff.failures, 1, "it was well for long");
     asked[0] = '\0';
     UNTIL_STATE(RISING);
     cr_assert_str_eq(asked, "");
