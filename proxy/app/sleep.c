@@ -24,7 +24,6 @@
 #define PAUSE_MOST_MS  30000
 #define WAKE_CALLS     3
 
-#define UNUSED    "the app is being stopped: nobody used it"
 #define NOT_WOKEN "the app does not wake: it is started anew"
 
 static const char *const state_texts[] = {
@@ -196,6 +195,12 @@ static void stop_process(struct hl_sleep *sleep, const char *why)
     hl_supervisor_retire(sleep->supervisor);
 }
 
+static void stop_unused(struct hl_sleep *sleep)
+{
+    HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
+    stop_process(sleep, "the app is being stopped: nobody used it");
+}
+
 static void settle(struct hl_sleep *sleep)
 {
     void *owner = sleep->use.owner;
@@ -205,8 +210,7 @@ static void settle(struct hl_sleep *sleep)
     } else if (!is_settled) {
         hl_timer_arm(sleep->wheel, &sleep->timer, SETTLE_MS);
     } else if (sleep->config->app_idle_sleep_ms == 0) {
-        HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
-        stop_process(sleep, UNUSED);
+        stop_unused(sleep);
     } else {
         HL_LOG(INFO, "the app is asked to sleep: unused for HOOKLINE_APP_IDLE_SLEEP");
         move(sleep, HL_SLEEP_ASKING);
@@ -375,8 +379,7 @@ static void on_timer(struct hl_timer *timer)
         settle(sleep);
         break;
     case HL_SLEEP_DOZING:
-        HL_LOG(INFO, "the app is stopped: unused for HOOKLINE_APP_IDLE_STOP");
-        stop_process(sleep, UNUSED);
+        stop_unused(sleep);
         break;
     case HL_SLEEP_PAUSING:
         if (has_successor(sleep))

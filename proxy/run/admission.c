@@ -1,9 +1,8 @@
 /* admission.c - the gate of the app, and a slot of it, for a call (contract 7 and 10).
  * Owns: the waits for them. Thread: the worker's.
  * Promise: nobody waits longer than HOOKLINE_CONNECT_TIMEOUT for the gate (HOOKLINE_APP_WAKE_TIMEOUT where the app
- * slept) and HOOKLINE_APP_QUEUE_TIMEOUT
- * for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits for the gate, has no
- * slot.
+ * slept) and HOOKLINE_APP_QUEUE_TIMEOUT for a slot, and no more than HOOKLINE_APP_QUEUE do; who sends slowly, or waits
+ * for the gate, has no slot.
  * Not here: when the gate is open (app/gate.c), how slots are counted (app/limiter.c), the body's page
  * (page.c), the caller's silence (client.c: HOOKLINE_BODY_TIMEOUT). */
 #include "run/admission.h"

@@ -1,8 +1,7 @@
 /* use.c - see use.h.
  * What counts: callers inside or waiting, tunnels, runs inside with whoever follows their streams, and queued runs that
- * may start, unless the
- * process drains. What does not is no run: health checks, metrics, REST, deliveries, and what is refused before the app
- * would be asked; nor is a run that waits for its retry.
+ * may start, unless the process drains. What does not is no run: health checks, metrics, REST, deliveries, and what is
+ * refused before the app would be asked; nor does a run that waits for its retry.
  * Not here: what follows (app/sleep.c). */
 #include "worker/use.h"
 
