@@ -45,6 +45,12 @@ static void hold(struct hl_quota *quota)
     hl_mailbox_post(quota->lender->box, &quota->permits_call.msg);
 }
 
+static void tell(struct hl_quota *quota)
+{
+    atomic_store(&quota->permits_call.must_say, true);
+    hold(quota);
+}
+
 /* More may be had than before, or others may have what is held beyond the limit. */
 static void set_max_running(struct hl_quota *quota, uint32_t max)
 {
@@ -52,7 +58,7 @@ static void set_max_running(struct hl_quota *quota, uint32_t max)
         return;
     atomic_store(&quota->permits.none_until_ms, 0);
     if (atomic_load(&quota->permits.held) > 0)
-        hold(quota);
+        tell(quota);
 }
 
 void hl_quota_set(struct hl_quota *quota, const struct hl_limits *limits)
@@ -92,7 +98,7 @@ void hl_quota_share(struct hl_quota *quota, struct hl_lender *lender, const stru
     quota->lender = lender;
     atomic_store(&quota->permits.none_until_ms, 0);
     if (atomic_exchange(&quota->permits.held, 0) > 0)
-        hold(quota);
+        tell(quota);
 }
 
 bool hl_quota_read_name(const struct hl_quota *quota, struct hl_id *name, uint32_t *version)

@@ -61,9 +61,10 @@ struct hl_quota {
         struct hl_loan_ask ask;
     } borrower; /* the store's thread */
     struct hl_quota_call {
-        struct hl_msg msg;  /* HL_STORE_HOLD */
-        atomic_bool is_out; /* it is on its way to the store, or the lender is asked */
-        atomic_bool wants;  /* for somebody who found no permit; else there is something to say */
+        struct hl_msg msg;    /* HL_STORE_HOLD */
+        atomic_bool is_out;   /* it is on its way to the store, or the lender is asked */
+        atomic_bool wants;    /* for somebody who found no permit */
+        atomic_bool must_say; /* another limit, or whose it is, whatever is being said just now */
     } permits_call;
     struct hl_quota_holder {
         bool is_known; /* by the store; then in a list of its */

@@ -44,10 +44,13 @@ static void know(struct hl_pg_store *s, struct hl_quota *quota)
     hl_list_push_back(&s->permits.all, &quota->holder.all);
 }
 
-static void note_wish_of_callers(struct hl_quota *quota, uint64_t now_ms)
+/* What other threads have asked for. */
+static void note_call(struct hl_quota *quota, uint64_t now_ms)
 {
     if (atomic_exchange(&quota->permits_call.wants, false))
         hl_permit_want(&quota->holder.book, now_ms);
+    if (atomic_exchange(&quota->permits_call.must_say, false))
+        hl_permit_say_again(&quota->holder.book);
 }
 
 void hl_pg_permits_take(struct hl_pg_store *s, struct hl_msg *call)
@@ -55,9 +58,7 @@ void hl_pg_permits_take(struct hl_pg_store *s, struct hl_msg *call)
     struct hl_quota *quota = HL_CONTAINER_OF(call, struct hl_quota, permits_call.msg);
     uint64_t now_ms = hl_clock_mono_ms();
     know(s, quota);
-    note_wish_of_callers(quota, now_ms);
-    hl_permit_say_again(
-        &quota->holder.book); /* perhaps of another limit: others may hold too many */
+    note_call(quota, now_ms);
     queue(s, quota, now_ms);
 }
 
@@ -79,15 +80,18 @@ void hl_pg_permits_want(struct hl_pg_store *s, struct hl_quota *quota)
     speak(s, quota, now_ms);
 }
 
-/* It may speak again; for whoever has come meanwhile it does. */
+static bool is_called(const struct hl_quota *quota)
+{
+    const struct hl_quota_call *call = &quota->permits_call;
+    return atomic_load(&call->wants) || atomic_load(&call->must_say);
+}
+
+/* It may speak again; for whoever has called meanwhile it does. */
 static void release(struct hl_pg_store *s, struct hl_quota *quota)
 {
     atomic_store(&quota->permits_call.is_out, false);
-    if (atomic_load(&quota->permits_call.wants) &&
-        !atomic_exchange(&quota->permits_call.is_out, true)) {
-        note_wish_of_callers(quota, hl_clock_mono_ms());
+    if (is_called(quota) && !atomic_exchange(&quota->permits_call.is_out, true))
         queue(s, quota, hl_clock_mono_ms());
-    }
 }
 
 /* --- the message ---------------------------------------------------------------------------- */
@@ -105,7 +109,7 @@ static bool prepare(struct hl_pg_store *s, struct hl_quota *quota, uint64_t now_
     struct hl_quota_holder *h = &quota->holder;
     struct hl_id name;
     uint32_t version;
-    note_wish_of_callers(quota, now_ms);
+    note_call(quota, now_ms);
     if (!hl_quota_read_name(quota, &name, &version))
         return false;
     if (version != h->version && h->book.told > 0) {

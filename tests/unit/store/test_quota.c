@@ -309,6 +309,19 @@ Test(quota, another_max_running_is_told_where_permits_are_held_and_holds_at_once
     cr_assert(hl_quota_enter(&quota), "lifted: nobody needs one");
 }
 
+Test(quota, another_max_running_is_told_behind_what_is_being_said)
+{
+    share(3);
+    set(5, none, 0);
+    cr_assert(awaits_permit());
+    hold(3);
+    cr_assert(awaits_permit());
+    set(1, none, 1);
+    cr_assert(
+        atomic_load(&quota.permits_call.must_say), "it may be on its way with the limit before");
+    hold(3);
+}
+
 Test(quota, somebody_else_has_none_of_the_permits_and_they_are_told_to_go_back)
 {
     struct hl_id other = {{16}};
