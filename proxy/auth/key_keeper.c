@@ -248,13 +248,14 @@ static bool holds_unknown(const struct hl_key_keeper *keeper)
     return false;
 }
 
-/* All sources, now. */
-static bool is_asked(struct hl_key_keeper *keeper, uint64_t now)
+/* All sources, now. A fetch that is due anyway is nobody's: the next name that is new has one of its own. */
+static bool is_asked(struct hl_key_keeper *keeper, uint64_t now, bool is_url_due)
 {
     bool is_unknown = holds_unknown(keeper) && now >= atomic_load(&keeper->asked_again_ms);
     if (is_unknown) {
         atomic_store(&keeper->is_fetching, true); /* first: who comes now waits for this one */
-        atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
+        if (!is_url_due)
+            atomic_store(&keeper->asked_again_ms, now + ASK_AGAIN_MS);
     }
     return is_unknown || holds_doubted(keeper);
 }
@@ -272,8 +273,9 @@ static void refresh(struct hl_key_keeper *keeper)
 {
     const struct hl_config *config = keeper->config;
     uint64_t now = hl_clock_mono_ms();
-    bool asked = is_asked(keeper, now);
-    bool wants_url = hl_key_keeper_fetches(keeper) && (asked || now >= keeper->url_due_ms);
+    bool is_url_due = hl_key_keeper_fetches(keeper) && now >= keeper->url_due_ms;
+    bool asked = is_asked(keeper, now, is_url_due);
+    bool wants_url = is_url_due || (asked && hl_key_keeper_fetches(keeper));
     atomic_store(&keeper->is_fetching, asked || wants_url);
     if (config->jwt_jwks_file.n > 0 && (asked || now >= keeper->file_due_ms)) {
         look_at_file(keeper);
