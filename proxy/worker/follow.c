@@ -220,6 +220,8 @@ static void on_end(void *owner, bool is_whole)
     if (is_whole && is_chunked &&
         hl_client_write2(c, HL_STR("0\r\n\r\n"), (struct hl_str){NULL, 0}) != HL_OK)
         return;
+    if (!is_whole) /* if the run has not ended, what comes of it is for nobody */
+        hl_front_caller_left(hl_worker_of(c->callers), &q->front, &q->run_id);
     follow_free(q);
     hl_client_call_done(c, is_whole);
 }

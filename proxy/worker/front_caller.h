@@ -21,7 +21,8 @@ HL_MUST_CHECK enum hl_err hl_front_caller_write(struct hl_client *c,
 HL_MUST_CHECK enum hl_err hl_front_caller_write_stream(
     struct hl_client *c, const struct hl_id *run_id, struct hl_str head, struct hl_buf *out);
 
-/* He has left before his answer was whole: the run is cancelled, if it is for nobody else. */
+/* He has left before his answer was whole, or it was broken off: his run is cancelled, unless it is to go on. Whoever has
+ * joined it by its Idempotency-Key is told so. */
 void hl_front_caller_left(
     struct hl_worker *w, const struct hl_front_call *front, const struct hl_id *run_id);
 

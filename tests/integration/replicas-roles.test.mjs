@@ -330,7 +330,11 @@ test('a worker that is killed with a call inside: its run is tried again where t
         app: async (x, name) => {
             inside.push({ x, name });
             await x.body();
-            if (inside.length < 3) await x.gone;
+            if (x.get('x-stream')) {
+                await x.respond(200, SSE);
+                await x.chunk('data: 1\n\n');
+            }
+            if (inside.length < 4 || x.get('x-stream')) await x.gone;
             await x.send(200, { 'Set-Cookie': 'a=1' }, `by ${name}`);
         },
     });
@@ -338,12 +342,19 @@ test('a worker that is killed with a call inside: its run is tried again where t
     const first = await all.add('first', worker());
     const again = a.call(RUN);
     const once = a.call(RUN, { headers: { 'x-run-attempts': '1' } });
-    await until('both are inside', () => inside.length === 2);
+    const stream = await open(t, a, { fields: { 'X-Stream': 1 } });
+    const head = await stream.responseHead('POST');
+    const pieces = stream.pieces(head);
+    await pieces.next();
+    await until('all are inside', () => inside.length === 3);
     await first.sidecar.kill();
+    await assert.rejects(pieces.next());
     await all.add('second', worker());
     const [good, bad] = [await again, await once];
     assert.deepEqual([good.status, good.text, good.headers['set-cookie']], [200, 'by second', 'a=1']);
     assert.match(assertProblem(bad, 502).detail, /interrupted/);
+    const { state } = await a.finished(head.get('x-request-id'));
+    assert.equal(state, 'cancelled', 'nobody would see the second attempt of a stream that was cut off');
 });
 
 test('accounts have their limits at a front, where a call that waits is a queued run', async (t) => {
