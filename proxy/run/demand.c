@@ -179,8 +179,11 @@ static void consider_waking(struct hl_runs *runs)
 void hl_demand_note_accepted(struct hl_runs *runs)
 {
     uint64_t up, waking;
-    if (hl_gate_is_asleep(runs->gate.gate) && !has_others(runs, &up, &waking) && !runs->is_aside &&
-        !runs->is_draining)
+    if (!hl_gate_is_asleep(runs->gate.gate) || runs->is_aside || runs->is_draining)
+        return;
+    if (has_others(runs, &up, &waking))
+        atomic_store(&runs->service->has_accepted, true);
+    else
         hl_gate_knock(runs->gate.gate);
 }
 
@@ -278,25 +281,35 @@ static uint64_t read_age(
     return hl_wait_clock_age(clock, wall_ms, seen);
 }
 
-/* Others' apps that are up and leave a run waiting have no room for it; those that wake have HOOKLINE_APP_WAKE_TIMEOUT. */
-static bool is_left_waiting(struct hl_runs *runs, bool are_up)
+static bool is_left_waiting(struct hl_runs *runs, uint64_t most_ms)
 {
     struct hl_dispatch *d = &runs->dispatch;
-    uint64_t most_ms = are_up ? LEFT_WAITING_MS : runs->config->app_wake_timeout_ms;
     look_at_clock(runs);
     uint64_t age_ms =
         read_age(runs, &d->oldest, &hl_store_get_gauges(runs->service->store)->oldest_queued_ms);
     return d->oldest.wall_ms > 0 && age_ms >= most_ms;
 }
 
+/* Others' apps that are up and leave a run waiting have no room for it; those that wake have HOOKLINE_APP_WAKE_TIMEOUT.
+ * Of several that sleep that of who accepted it is the first. */
+static bool is_ours(struct hl_runs *runs)
+{
+    uint64_t up, waking;
+    bool has_any = has_others(runs, &up, &waking);
+    bool is_about_to = has_any && up == 0;
+    return (!has_any && atomic_load(&runs->service->has_accepted)) ||
+           is_left_waiting(runs, is_about_to ? runs->config->app_wake_timeout_ms : LEFT_WAITING_MS);
+}
+
 static void on_others(struct hl_timer *timer)
 {
     struct hl_runs *runs = HL_CONTAINER_OF(timer, struct hl_runs, dispatch.others);
-    uint64_t up, waking;
     if (runs->dispatch.mode != HL_DEMAND_HINTS)
         return;
-    bool is_ours = !has_others(runs, &up, &waking) || is_left_waiting(runs, up > 0);
-    if (is_ours && hl_store_ready_runs(runs->service->store) > 0)
+    bool has_any = hl_store_ready_runs(runs->service->store) > 0;
+    if (!has_any)
+        atomic_store(&runs->service->has_accepted, false);
+    if (has_any && is_ours(runs))
         hl_gate_knock(runs->gate.gate);
     else
         give_credit(runs, 0, true); /* the next hint */
@@ -372,6 +385,12 @@ void hl_demand_pay(struct hl_runs *runs)
     give_credit(runs, n, d->mode == HL_DEMAND_DOOMED || has_limit(runs));
 }
 
+static void begin_hints(struct hl_runs *runs)
+{
+    atomic_store(&runs->service->has_accepted, false);
+    give_credit(runs, 0, true);
+}
+
 static void begin(struct hl_runs *runs, enum hl_demand_mode mode)
 {
     struct hl_dispatch *d = &runs->dispatch;
@@ -381,7 +400,7 @@ static void begin(struct hl_runs *runs, enum hl_demand_mode mode)
     if (mode == HL_DEMAND_DOOMED)
         give_credit(runs, DOOMED_AT_ONCE, true);
     else if (mode == HL_DEMAND_HINTS)
-        give_credit(runs, 0, true);
+        begin_hints(runs);
     else if (has_limit(runs))
         look_for_work(runs);
     else if (d->max > d->running)

@@ -38,6 +38,7 @@ struct hl_service {
     struct hl_mailbox
         *failures; /* the control thread's, for FINISHes that want its words; or NULL */
     _Atomic bool is_draining;
+    _Atomic bool has_accepted;      /* runs while the app slept, and left them to other replicas' */
     _Atomic bool is_opening;        /* what the store keeps is not known yet (hl_store_standing) */
     struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
     _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */

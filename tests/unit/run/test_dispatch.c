@@ -372,6 +372,13 @@ Test(dispatch, leaves_a_run_to_the_apps_of_other_replicas_as_long_as_they_take_i
     hl_counter_set(&fake_store.gauges.others_waking, 0);
     hl_demand_note_accepted(&runs);
     cr_assert(is_knocked(), "nobody else would");
+    hl_counter_set(&fake_store.gauges.oldest_queued_ms, (uint64_t)hl_clock_wall_ms());
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert(is_knocked(), "it was accepted here, when another's seemed to be up");
+    atomic_store(&runs.service->has_accepted, false);
+    runs.dispatch.others.on_fire(&runs.dispatch.others);
+    cr_assert_not(is_knocked(), "who accepted it wakes its own");
+    assert_credit(0);
     hl_counter_set(&fake_store.gauges.queued_runs, 0);
     hl_counter_set(&fake_store.gauges.oldest_queued_ms, 0);
     wake_up();
