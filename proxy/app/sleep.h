@@ -110,7 +110,8 @@ void hl_sleep_start(struct hl_sleep *sleep);
 void hl_sleep_on_gate(struct hl_sleep *sleep);
 /* The gate's knock has come. */
 void hl_sleep_on_knock(struct hl_sleep *sleep);
-/* Before the app is stopped for good: it goes to sleep no more, and is woken no more. Twice, or without an init, is harmless. */
+/* Before the app is stopped for good: it goes to sleep no more, and is woken no more. Twice, or without an init, is
+ * harmless. */
 void hl_sleep_end(struct hl_sleep *sleep);
 
 /* ---- any thread ---- */

@@ -13,7 +13,8 @@
 
 #include "base/compiler.h"
 
-/* How long somebody waits for what others have, unless many calls come; how long nobody does when that was in vain, and the others used all. */
+/* How long somebody waits for what others have, unless many calls come; how long nobody does when that was in vain,
+ * and the others used all. */
 #define HL_PERMIT_WAIT_MS  500
 #define HL_PERMIT_AGAIN_MS 1000
 /* Between two words of one holder; where so many calls come a second. What nobody uses for so long goes back. */
@@ -68,8 +69,8 @@ bool hl_permit_may_say(const struct hl_permit_book *book, uint64_t now_ms);
 /* Whether there is something to say by itself. `inside`: calls; to be asked now and then. */
 bool hl_permit_is_due(const struct hl_permits *permits, struct hl_permit_book *book,
     const _Atomic uint32_t *inside, uint64_t now_ms);
-/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `max`: all that there are, 0: any number, nobody needs one;
- * `share`: of one process. False: nothing is. */
+/* What to say. What is given up is so at once: calls that are let in meanwhile do not use it. `max`: all that there
+ * are, 0: any number, nobody needs one; `share`: of one process. False: nothing is. */
 HL_MUST_CHECK bool hl_permit_say(struct hl_permits *permits, struct hl_permit_book *book,
     const _Atomic uint32_t *inside, uint32_t max, uint32_t share, uint64_t now_ms,
     struct hl_permit_ask *ask);
