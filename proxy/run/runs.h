@@ -10,7 +10,7 @@
 #include "run/call_tally.h"
 #include "run/page.h"
 #include "run/recent_run.h"
-#include "run/demand.h"
+#include "run/wait_clock.h"
 
 struct hl_accept;
 struct hl_reader;

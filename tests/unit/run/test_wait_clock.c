@@ -1,5 +1,5 @@
 /* test_wait_clock.c - for how long something has waited while the wall clock is set. */
-#include "run/demand.h"
+#include "run/wait_clock.h"
 
 #include <criterion/criterion.h>
 
