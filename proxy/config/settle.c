@@ -221,6 +221,14 @@ static bool is_given(const struct hl_config *config, struct hl_str name)
     return source->text || source->file;
 }
 
+/* Given as something else than it would be without: a list of all settings, as `config show` prints it, asks for nothing. */
+static bool is_chosen(const struct hl_config *config, struct hl_str name)
+{
+    const struct hl_option *option = hl_option_find(name);
+    const struct hl_config_source *source = &config->sources[option - hl_options];
+    return source->file || (source->text && strcmp(source->text, option->initial) != 0);
+}
+
 static enum hl_err check_postgres(const struct hl_config *config, struct hl_buf *problems)
 {
     enum hl_err err = HL_OK;
@@ -267,7 +275,7 @@ static enum hl_err check_store(const struct hl_config *config, struct hl_buf *pr
 static enum hl_err check_role(const struct hl_config *config, struct hl_buf *problems)
 {
     const char *role = hl_replica_role_words[config->role];
-    if (config->role != HL_REPLICA_FRONT && is_given(config, HL_STR("HOOKLINE_FRONT_TIMEOUT")))
+    if (config->role != HL_REPLICA_FRONT && is_chosen(config, HL_STR("HOOKLINE_FRONT_TIMEOUT")))
         return hl_buf_printf(problems,
             "HOOKLINE_FRONT_TIMEOUT: has no effect without HOOKLINE_ROLE=front: set that, or leave "
             "HOOKLINE_FRONT_TIMEOUT out\n");
@@ -360,9 +368,9 @@ static enum hl_err check_webhooks(const struct hl_config *config, struct hl_buf 
             "where receivers reach hookline, such as https://runs.example.com"},
         {config->webhook_max_body > 0, "HOOKLINE_WEBHOOK_MAX_BODY", url,
             "where receivers reach hookline, such as https://runs.example.com"},
-        {is_given(config, HL_STR("HOOKLINE_ALERT_QUEUE_AGE")), "HOOKLINE_ALERT_QUEUE_AGE", alerts,
+        {is_chosen(config, HL_STR("HOOKLINE_ALERT_QUEUE_AGE")), "HOOKLINE_ALERT_QUEUE_AGE", alerts,
             "where alerts are sent"},
-        {is_given(config, HL_STR("HOOKLINE_ALERT_APP_AFTER")), "HOOKLINE_ALERT_APP_AFTER", alerts,
+        {is_chosen(config, HL_STR("HOOKLINE_ALERT_APP_AFTER")), "HOOKLINE_ALERT_APP_AFTER", alerts,
             "where alerts are sent"},
     };
     enum hl_err err = check_trusted(config, problems);
