@@ -172,7 +172,7 @@ refuse_leftovers() {
 # 0.1 ms there, not 10.
 large_pages() {
     [ "$(id -u)" = 0 ] && [ -z "${TMPDIR-}${HOOKLINE_TEST_POSTGRES-}${HOOKLINE_TEST_LARGE_PAGES-}" ] || return 0
-    unshare --mount true 2>/dev/null || return 0
+    unshare --mount --propagation unchanged true 2>/dev/null || return 0
     export HOOKLINE_TEST_LARGE_PAGES=tried
     exec unshare --mount --propagation unchanged -- bash -c '
         mount --make-private /dev/shm &&

@@ -78,7 +78,9 @@ test('the folder is found without /proc', async (t) => {
     const elsewhere = await temporaryDirectory(t);
     await symlink(join(folder, 'hookline'), join(elsewhere, 'hookline'));
     for (const program of [join(elsewhere, 'hookline'), './hookline']) {
-        const without = ['unshare', '--mount', '--', 'sh', '-ec', 'umount -l /proc; exec "$@"', 'sh', program, 'serve'];
+        // In a chroot the root is no mount, whose propagation could be changed.
+        const own = ['unshare', '--mount', '--propagation', 'unchanged', '--', 'sh', '-ec', 'mount --make-rprivate /proc; umount -l /proc; exec "$@"'];
+        const without = [...own, 'sh', program, 'serve'];
         const { given, stderr } = await launch(without, { cwd: elsewhere });
         assert.deepEqual(given, expected(folder, program, 'serve'), stderr);
     }

@@ -1,5 +1,5 @@
 // roots.mjs - root file systems of other kinds of system, and programs of the bundle in them.
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { access, chmod, chown, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -142,7 +142,7 @@ export class Root {
         const proc = isBare ? '' : 'mount -t proc proc "$ROOT/proc"\nmount --rbind /dev "$ROOT/dev"\n';
         const script = `BUNDLE=${quote(folder ?? (await bundle()))} ROOT=${quote(this.path)}\n${this.#mounts}${proc}${files.join('')}exec "$@"`;
         const enter = ['python3', here('enter.py'), this.path, String(user), path];
-        return ['unshare', '--mount', '--', 'sh', '-ec', script, 'sh', ...enter];
+        return [...OWN_MOUNTS, 'sh', '-ec', script, 'sh', ...enter];
     }
 
     /** Runs it to its end: `{ code, stdout, stderr }`. */
@@ -153,5 +153,8 @@ export class Root {
         return { code, stdout, stderr };
     }
 }
+
+/** In a chroot the root is no mount, whose propagation could be changed. */
+const OWN_MOUNTS = spawnSync('unshare', ['--mount', 'true']).status === 0 ? ['unshare', '--mount', '--'] : ['unshare', '--mount', '--propagation', 'unchanged', '--'];
 
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
