@@ -21,8 +21,9 @@ async function cabled(t, options) {
     return { all, cable, a };
 }
 
-/** What it began with is answered: answers come in the order of what was sent. */
+/** What it began with is answered, its word that its app is ready too: answers come in the order of what was sent. */
 async function settleIn(replica) {
+    await until('its app is ready', async () => (await replica.sidecar.admin('/readyz')).status === 200);
     const body = { name: 'first', expires_at: new Date(Date.now() + 3_600_000).toISOString() };
     const answer = await replica.ask('POST', '/v2/projects/p/service-accounts', { body });
     assert.equal(answer.status, 201, answer.text);
