@@ -153,7 +153,7 @@ Test(alert, kinds_have_names_that_are_read_back)
     for (int i = 0; i < HL_ALERT_KINDS; i++) {
         enum hl_alert_kind kind;
         cr_assert(hl_alert_kind_parse(hl_alert_kind_text((enum hl_alert_kind)i), &kind));
-        cr_assert_eq(kind, i);
+        cr_assert_eq((int)kind, i);
     }
     enum hl_alert_kind kind;
     cr_assert_not(hl_alert_kind_parse("none", &kind));
