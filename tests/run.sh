@@ -211,7 +211,8 @@ build_bundle() {
         ninja -C build-release image || return 1
     HOOKLINE_IMAGE=$(ls "$PWD"/build-release/hookline-*.image.tar)
     HOOKLINE_BUNDLE=${HOOKLINE_IMAGE%.image.tar}.tar.gz
-    export HOOKLINE_IMAGE HOOKLINE_BUNDLE
+    HOOKLINE_BIN=${HOOKLINE_BIN-$PWD/build-release/hookline}
+    export HOOKLINE_IMAGE HOOKLINE_BUNDLE HOOKLINE_BIN
 }
 
 targets_of() {
