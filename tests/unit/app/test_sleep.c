@@ -119,17 +119,32 @@ static void listen_at(void)
     config.app_url.port = ntohs(a.sin_port);
 }
 
-/* A server that is not ours, ready by its connects. */
-static void start_server(void)
+/* Which sleeps and wakes when it is asked to. */
+static void listen_for_calls(void)
 {
     config.app_idle_sleep_ms = 1;
     config.app_sleep_call = HL_STR("POST /sleep");
     config.app_wake_call = HL_STR("POST /wake");
     says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     listen_at();
+}
+
+/* A server that is not ours, ready by its connects. */
+static void start_server(void)
+{
+    listen_for_calls();
     prepare("");
     hl_readiness_start(&readiness);
     hl_sleep_start(&app_sleep);
+}
+
+/* It listens, and the process is ours. */
+static void start_own(const char *command)
+{
+    listen_for_calls();
+    prepare(command);
+    hl_supervisor_start(&supervisor);
+    be_ready();
 }
 
 /* A check only connects; what asks something is answered, if it is to be. */
@@ -403,13 +418,7 @@ Test(app_sleep, is_asked_to_wake_again_while_somebody_waits_and_no_longer)
 
 Test(app_sleep, of_ours_that_dies_in_its_sleep_counts_as_stopped)
 {
-    config.app_idle_sleep_ms = 1;
-    config.app_sleep_call = config.app_wake_call = HL_STR("POST /");
-    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    listen_at();
-    prepare("exec sleep 1000");
-    hl_supervisor_start(&supervisor);
-    be_ready();
+    start_own("exec sleep 1000");
     hl_sleep_start(&app_sleep);
     UNTIL_STATE(DOZING);
     cr_assert_eq(supervisor.state, HL_SUPERVISOR_DOZING);
@@ -424,15 +433,9 @@ Test(app_sleep, of_ours_that_dies_in_its_sleep_counts_as_stopped)
 
 Test(app_sleep, of_ours_that_dies_as_it_is_to_be_stopped_in_its_sleep_is_stopped)
 {
-    config.app_idle_sleep_ms = 1;
     config.app_idle_stop_ms = 600000;
     config.app_log = true;
-    config.app_sleep_call = config.app_wake_call = HL_STR("POST /");
-    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    listen_at();
-    prepare("setsid sh -c 'echo apart; exec sleep 1000' & exec sleep 1000");
-    hl_supervisor_start(&supervisor);
-    be_ready();
+    start_own("setsid sh -c 'echo apart; exec sleep 1000' & exec sleep 1000");
     UNTIL(hl_counter_get(&supervisor.gauges.lines_logged) == 1);
     hl_sleep_start(&app_sleep);
     UNTIL_STATE(DOZING);
@@ -446,14 +449,7 @@ Test(app_sleep, of_ours_that_dies_as_it_is_to_be_stopped_in_its_sleep_is_stopped
 
 Test(app_sleep, of_ours_that_dies_when_it_is_woken_has_a_successor_that_is_not_asked_to_wake)
 {
-    config.app_idle_sleep_ms = 1;
-    config.app_sleep_call = HL_STR("POST /sleep");
-    config.app_wake_call = HL_STR("POST /wake");
-    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    listen_at();
-    prepare("exec sleep 1000");
-    hl_supervisor_start(&supervisor);
-    be_ready();
+    start_own("exec sleep 1000");
     hl_sleep_start(&app_sleep);
     UNTIL_STATE(DOZING);
     says = NULL;
@@ -475,13 +471,7 @@ Test(app_sleep, of_ours_that_dies_when_it_is_woken_has_a_successor_that_is_not_a
 
 Test(app_sleep, of_ours_that_does_not_wake_three_times_is_started_anew)
 {
-    config.app_idle_sleep_ms = 1;
-    config.app_sleep_call = config.app_wake_call = HL_STR("POST /");
-    says = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    listen_at();
-    prepare("exec sleep 1000");
-    hl_supervisor_start(&supervisor);
-    be_ready();
+    start_own("exec sleep 1000");
     hl_sleep_start(&app_sleep);
     UNTIL_STATE(DOZING);
     says = "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n";
