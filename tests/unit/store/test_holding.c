@@ -1,37 +1,26 @@
 /* test_holding.c - what the database says of calls at once that replicas share: the function `hold` of the schema. */
 #include <criterion/criterion.h>
 
-#include "fixture.h"
-#include "postgres_cluster.h"
-#include "store/postgres/session.h"
+#include "session_fixture.h"
 
-static struct fixture f;
-static struct hl_pg_settings settings;
-static struct hl_pg_session session;
+static struct session_fixture database;
 
 static void run(const char *sql)
 {
-    char why[300] = "";
-    cr_assert_eq(hl_pg_session_run(&session, sql, why, sizeof(why)), HL_OK, "%s", why);
+    session_fixture_run(&database, sql);
 }
 
 static long number(const char *sql)
 {
-    char why[300] = "";
-    int64_t n = 0;
-    cr_assert_eq(hl_pg_session_ask_int(&session, sql, &n, why, sizeof(why)), HL_OK, "%s", why);
-    return (long)n;
+    long n = 0, *const values[] = {&n};
+    session_fixture_read(&database, sql, values, 1);
+    return n;
 }
 
 /* Three replicas live. */
 static void begin(void)
 {
-    char why[300] = "";
-    fixture_init(&f, HL_STORE_POSTGRES);
-    fixture_open(&f);
-    fixture_close(&f);
-    hl_pg_settings_init(&settings, &f.config);
-    cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
+    session_fixture_begin(&database);
     run("DELETE FROM ~.node");
     run("INSERT INTO ~.node (node_id, name, version, address, started_at, beat_at, expires_at)"
         " SELECT lpad(n::text, 32, '0')::uuid, n::text, '', '', now(), now(), now() + interval '1 "
@@ -41,8 +30,7 @@ static void begin(void)
 
 static void end(void)
 {
-    hl_pg_session_close(&session);
-    fixture_fini(&f);
+    session_fixture_end(&database);
 }
 
 struct held {
@@ -52,19 +40,15 @@ struct held {
 /* Of nine. */
 static struct held hold(int who, long mine, long used, bool wants)
 {
-    char sql[400], why[300] = "";
+    char sql[400];
     struct held h;
-    PGresult *result;
     snprintf(sql, sizeof(sql),
         "SELECT replicas::text, has::text, rest::text, idle::text, is_told::integer::text"
         " FROM ~.hold('00000000-0000-0000-0000-000000000009', lpad('%d', 32, '0')::uuid, 9, %ld,"
         " %ld, %s)",
         who, mine, used, wants ? "true" : "false");
-    cr_assert_eq(hl_pg_session_ask(&session, sql, &result, why, sizeof(why)), HL_OK, "%s", why);
     long *const values[] = {&h.replicas, &h.has, &h.rest, &h.idle, &h.is_told};
-    for (int i = 0; i < 5; i++)
-        *values[i] = strtol(PQgetvalue(result, 0, i), NULL, 10);
-    PQclear(result);
+    session_fixture_read(&database, sql, values, 5);
     return h;
 }
 

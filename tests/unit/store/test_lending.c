@@ -1,28 +1,23 @@
 /* test_lending.c - what the database lends of a rate that replicas share: the function `lend` of the schema. */
 #include <criterion/criterion.h>
 
-#include "fixture.h"
-#include "postgres_cluster.h"
-#include "store/postgres/session.h"
+#include "session_fixture.h"
 
-static struct fixture f;
-static struct hl_pg_settings settings;
-static struct hl_pg_session session;
+static struct session_fixture database;
 
 static void begin(void)
 {
-    char why[300] = "";
-    fixture_init(&f, HL_STORE_POSTGRES);
-    fixture_open(&f);
-    fixture_close(&f);
-    hl_pg_settings_init(&settings, &f.config);
-    cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
+    session_fixture_begin(&database);
 }
 
 static void end(void)
 {
-    hl_pg_session_close(&session);
-    fixture_fini(&f);
+    session_fixture_end(&database);
+}
+
+static void run(const char *sql)
+{
+    session_fixture_run(&database, sql);
 }
 
 struct lent {
@@ -32,26 +27,16 @@ struct lent {
 /* 90 in a minute, of three replicas, to one that had `had` of the window `until_ms`. */
 static struct lent lend(long wanted, long had, long back, long owed, long until_ms)
 {
-    char sql[400], why[300] = "";
+    char sql[400];
     struct lent l;
-    PGresult *result;
     snprintf(sql, sizeof(sql),
         "SELECT lent::text, rest::text, until_ms::text, left_ms::text"
         " FROM ~.lend('00000000-0000-0000-0000-000000000001', 90, 60000, %ld, %ld, %ld, %ld, %ld, "
         "3)",
         wanted, had, back, owed, until_ms);
-    cr_assert_eq(hl_pg_session_ask(&session, sql, &result, why, sizeof(why)), HL_OK, "%s", why);
     long *const values[] = {&l.lent, &l.rest, &l.until_ms, &l.left_ms};
-    for (int i = 0; i < 4; i++)
-        *values[i] = strtol(PQgetvalue(result, 0, i), NULL, 10);
-    PQclear(result);
+    session_fixture_read(&database, sql, values, 4);
     return l;
-}
-
-static void run(const char *sql)
-{
-    char why[300] = "";
-    cr_assert_eq(hl_pg_session_run(&session, sql, why, sizeof(why)), HL_OK, "%s", why);
 }
 
 static void expect(struct lent l, long lent, long rest)
