@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . deploy/root.sh
+. tests/packages/check.sh
 
-passed=0 failed=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/hookline-arm64-XXXXXX")
 trap finish EXIT
 built=${ROOT:-$work/built} # where it was built, if it was
@@ -48,20 +48,6 @@ fail() {
 finish() {
     rm -rf --one-file-system "$work"
     echo "$passed passed, $failed failed"
-}
-
-# check WHAT COMMAND…
-check() {
-    local what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok      $what"
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $what"
-        tail -n 40 "$work/said" | sed 's/^/        /'
-    fi
 }
 
 are_for_arm64() {

@@ -10,8 +10,8 @@
 # Needs podman and debootstrap (Debian's packages) and a network for apt; takes four minutes beside the build.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+. tests/packages/check.sh
 
-passed=0 failed=0
 work='' container='' image=''
 mapfile -t proxies < <(env | grep -iE '^(https?|no)_proxy=')
 
@@ -50,20 +50,6 @@ finish() {
     [ -z "$image" ] || podman rmi -f "$image" >/dev/null 2>&1 || true
     [ -z "$work" ] || rm -rf "$work"
     echo "$passed passed, $failed failed"
-}
-
-# check WHAT COMMAND…
-check() {
-    local what=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-        echo "ok      $what"
-    else
-        failed=$((failed + 1))
-        echo "FAILED  $what"
-        sed 's/^/        /' "$work/said"
-    fi
 }
 
 # ---- what is tried, and where ----
