@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -249,4 +250,21 @@ struct hl_occupant_process hl_occupant_find(const struct hl_occupant *o)
     if (found.pid != 0)
         read_name(&found);
     return found;
+}
+
+/* ---- a socket that nobody listens on ---- */
+
+void hl_occupant_clear_socket(const struct hl_app_url *url)
+{
+    struct stat st;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!url->is_unix || lstat(url->path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", url->path);
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED)
+        unlink(url->path);
+    close(fd);
 }

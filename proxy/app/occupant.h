@@ -32,6 +32,9 @@ void hl_occupant_note(struct hl_occupant *o, const struct hl_app_url *url);
 /* Whether they alone still listen at that address of this machine; NULL: at the unix: path. */
 bool hl_occupant_holds(
     const struct hl_occupant *o, const struct hl_app_url *url, const struct sockaddr *address);
+/* A server that was killed leaves its socket behind, and the next one cannot bind: at a unix: path where nobody listens
+ * it goes. */
+void hl_occupant_clear_socket(const struct hl_app_url *url);
 /* Looks through /proc for the process. */
 struct hl_occupant_process hl_occupant_find(const struct hl_occupant *o);
 

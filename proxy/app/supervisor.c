@@ -3,32 +3,27 @@
  * the kernel kills the app when that thread ends.
  * Promise: at most one app runs; one that ends is started again, the sooner the longer it was well;
  * nothing of it is left when the stop is reported, as far as the kernel lets us know.
- * Not here: fork and exec (child.c), lines of output (output.c), whether it answers (readiness.c). */
+ * Not here: what is run (launch.c), fork and exec (child.c), lines of output (output.c), whether it answers (readiness.c). */
 #include "app/supervisor.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "app/child.h"
+#include "app/launch.h"
+#include "app/occupant.h"
 #include "app/readiness.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "config/choice.h"
 #include "config/config.h"
 #include "loop/thread.h"
 
 #define KILL_WAIT_MS 2000 /* for a process in a system call that cannot be broken off */
-
-#define PROGRAM_LOST "the app's program does not exist or cannot be executed"
 
 static const int passed_on[HL_SUPERVISOR_SIGNALS] = {SIGHUP, SIGUSR1, SIGUSR2, SIGQUIT, SIGWINCH};
 
@@ -67,32 +62,11 @@ static void signal_app(const struct hl_supervisor *s, int signum)
         kill(s->child.pid, signum);
 }
 
-static bool has_command(const struct hl_supervisor *s)
-{
-    return s->command.argv != NULL;
-}
-
 static void set_state(struct hl_supervisor *s, enum hl_supervisor_state state)
 {
     HL_LOG(DEBUG, "app's process", HL_LOG_TEXT("from", state_texts[s->state]),
         HL_LOG_TEXT("to", state_texts[state]));
     s->state = state;
-}
-
-/* How the app is run, if there is a command. */
-static bool prepare(struct hl_supervisor *s, char *const *environment, char *why, size_t why_len)
-{
-    const struct hl_config *config = s->config;
-    bool has_user = config->app_user.n > 0;
-    if (config->app_command.n == 0)
-        return true;
-    if (has_user && hl_user_find(config->app_user, &s->user, why, why_len) != HL_OK)
-        return false;
-    s->environment = hl_environment_for_app(environment, config, has_user ? &s->user : NULL);
-    if (s->environment && hl_command_parse(config->app_command, &s->command) == HL_OK)
-        return true;
-    snprintf(why, why_len, "out of memory");
-    return false;
 }
 
 bool hl_supervisor_init(
@@ -113,29 +87,11 @@ bool hl_supervisor_init(
         s->readiness->on_hung = on_hung;
         s->readiness->owner = s;
     }
-    if (!prepare(s, parts->environment, why, why_len))
+    if (!hl_launch_init(&s->launch, s->config, parts->environment, why, why_len))
         return false;
-    if (has_command(s))
+    if (hl_launch_is_wanted(&s->launch))
         hl_readiness_hold(s->readiness, "the app is not started yet");
     return true;
-}
-
-bool hl_supervisor_check(
-    const struct hl_config *config, char *const *environment, char *why, size_t why_len)
-{
-    struct hl_supervisor s = {.config = config};
-    char path[4096];
-    bool is_good = prepare(&s, environment, why, why_len);
-    if (is_good && s.command.program &&
-        !hl_child_find(s.command.program, s.environment, path, sizeof(path))) {
-        snprintf(why, why_len,
-            "HOOKLINE_APP_COMMAND: " PROGRAM_LOST ": %s: %s; hookline would "
-            "start and never be ready",
-            s.command.program, strerror(errno));
-        is_good = false;
-    }
-    hl_supervisor_fini(&s);
-    return is_good;
 }
 
 static bool has_process(const struct hl_supervisor *s)
@@ -179,7 +135,7 @@ static void open_signals(struct hl_supervisor *s)
 {
     s->is_open = true;
     watch(s, &s->on_child, on_child_signal, SIGCHLD);
-    for (size_t i = 0; has_command(s) && i < HL_SUPERVISOR_SIGNALS; i++)
+    for (size_t i = 0; hl_launch_is_wanted(&s->launch) && i < HL_SUPERVISOR_SIGNALS; i++)
         watch(s, &s->passed[i], on_passed_signal, passed_on[i]);
 }
 
@@ -189,7 +145,7 @@ static void close_signals(struct hl_supervisor *s)
         return;
     s->is_open = false;
     uv_close((uv_handle_t *)&s->on_child, NULL);
-    for (size_t i = 0; has_command(s) && i < HL_SUPERVISOR_SIGNALS; i++)
+    for (size_t i = 0; hl_launch_is_wanted(&s->launch) && i < HL_SUPERVISOR_SIGNALS; i++)
         hl_signal_close(&s->passed[i]);
 }
 
@@ -206,25 +162,9 @@ static void start_later(struct hl_supervisor *s, const char *why, bool was_ready
     hl_timer_arm(s->wheel, &s->timer, ms);
 }
 
-/* A server that was killed leaves its socket behind, and the next one cannot bind. */
-static void remove_dead_socket(const struct hl_app_url *url)
-{
-    struct stat st;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!url->is_unix || lstat(url->path, &st) != 0 || !S_ISSOCK(st.st_mode))
-        return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", url->path);
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED)
-        unlink(url->path);
-    close(fd);
-}
-
 static void log_start_failure(const struct hl_supervisor *s, const char *what, int error)
 {
-    HL_LOG(ERROR, what, HL_LOG_TEXT("program", s->command.argv[0]),
+    HL_LOG(ERROR, what, HL_LOG_TEXT("program", s->launch.command.argv[0]),
         HL_LOG_TEXT("error", strerror(error)), HL_LOG_TEXT("setting", "HOOKLINE_APP_COMMAND"));
 }
 
@@ -232,18 +172,18 @@ static void start_app(struct hl_supervisor *s)
 {
     char path[4096];
     s->started_ms = hl_clock_mono_ms();
-    if (!hl_child_find(s->command.argv[0], s->environment, path, sizeof(path))) {
-        log_start_failure(s, PROGRAM_LOST, errno);
+    if (!hl_child_find(s->launch.command.argv[0], s->launch.environment, path, sizeof(path))) {
+        log_start_failure(s, HL_LAUNCH_PROGRAM_LOST, errno);
         start_later(
             s, "the program of HOOKLINE_APP_COMMAND does not exist or cannot be executed", false);
         return;
     }
-    remove_dead_socket(&s->config->app_url);
+    hl_occupant_clear_socket(&s->config->app_url);
     hl_readiness_note_occupant(s->readiness);
     struct hl_child_plan plan = {.path = path,
-        .argv = s->command.argv,
-        .environment = s->environment,
-        .user = s->config->app_user.n > 0 ? &s->user : NULL,
+        .argv = s->launch.command.argv,
+        .environment = s->launch.environment,
+        .user = s->launch.has_user ? &s->launch.user : NULL,
         .files = s->files};
     int error = hl_child_start(&s->child, &plan);
     if (error != 0) {
@@ -266,10 +206,10 @@ static void start_app(struct hl_supervisor *s)
 
 void hl_supervisor_start(struct hl_supervisor *s)
 {
-    if (!has_command(s) && getpid() != 1)
+    if (!hl_launch_is_wanted(&s->launch) && getpid() != 1)
         return;
     open_signals(s);
-    if (!has_command(s))
+    if (!hl_launch_is_wanted(&s->launch))
         return;
     hl_orphan_adopt();
     start_app(s);
@@ -325,7 +265,7 @@ static const char *log_exit(const struct hl_supervisor *s, int status)
         return "the app was terminated by a signal; it will be restarted";
     }
     int code = WEXITSTATUS(status);
-    bool is_unknown = s->command.is_shell && code == 127;
+    bool is_unknown = s->launch.command.is_shell && code == 127;
     HL_LOG(WARN, is_unknown ? "the shell did not find the app's program" : "the app ended",
         HL_LOG_INT("pid", s->child.pid), HL_LOG_INT("exit_status", code));
     return is_unknown ? "the shell did not find the program of HOOKLINE_APP_COMMAND"
@@ -553,7 +493,5 @@ void hl_supervisor_kill(struct hl_supervisor *s)
 
 void hl_supervisor_fini(struct hl_supervisor *s)
 {
-    hl_command_fini(&s->command);
-    free(s->environment);
-    s->environment = NULL;
+    hl_launch_fini(&s->launch);
 }

@@ -7,10 +7,10 @@
 #include <uv.h>
 
 #include "app/child.h"
+#include "app/launch.h"
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/metric.h"
-#include "config/command.h"
 
 struct hl_config;
 struct hl_readiness;
@@ -84,9 +84,7 @@ struct hl_supervisor {
     enum hl_supervisor_state state;
 
     /* how it is started */
-    struct hl_command command;
-    char **environment;
-    struct hl_user user;
+    struct hl_launch launch;
     struct rlimit files;
 
     struct hl_child child;
@@ -121,10 +119,6 @@ struct hl_supervisor_parts {
 HL_MUST_CHECK bool hl_supervisor_init(
     struct hl_supervisor *s, const struct hl_supervisor_parts *parts, char *why, size_t why_len);
 
-/* Whether the program of HOOKLINE_APP_COMMAND could be run, as far as that can be told without the
- * shell. False: `why` has one line. */
-HL_MUST_CHECK bool hl_supervisor_check(
-    const struct hl_config *config, char *const *environment, char *why, size_t why_len);
 /* Starts the app, if there is a command; with or without one, orphans are seen to from now on. */
 void hl_supervisor_start(struct hl_supervisor *s);
 

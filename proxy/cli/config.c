@@ -7,7 +7,7 @@
 #include "cli/config.h"
 
 #include "api/admin.h"
-#include "app/supervisor.h"
+#include "app/launch.h"
 #include "auth/auth.h"
 #include "base/buf.h"
 #include "base/log.h"
@@ -135,7 +135,7 @@ static enum hl_err report(struct check *c, const char *why)
 static enum hl_err check_app(struct check *c)
 {
     char why[WHY_MAX] = "";
-    return hl_supervisor_check(c->config, c->environ, why, sizeof(why)) ? HL_OK : report(c, why);
+    return hl_launch_check(c->config, c->environ, why, sizeof(why)) ? HL_OK : report(c, why);
 }
 
 /* A file of its own: it can be looked at whether the database answers or not. */

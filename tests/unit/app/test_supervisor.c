@@ -217,9 +217,9 @@ Test(supervisor, retires_an_app_that_had_just_ended_and_kills_one_that_does_not)
     UNTIL(supervisor.state == HL_SUPERVISOR_BACKOFF);
     hl_supervisor_retire(&supervisor);
     UNTIL(rests == 1);
-    hl_command_fini(&supervisor.command);
+    hl_command_fini(&supervisor.launch.command);
     cr_assert_eq(hl_command_parse(HL_STR("trap '' TERM; echo ready; while :; do sleep 0.01; done"),
-                     &supervisor.command),
+                     &supervisor.launch.command),
         HL_OK);
     config.app_stop_timeout_ms = 50;
     hl_supervisor_rise(&supervisor);
