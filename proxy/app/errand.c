@@ -5,12 +5,10 @@
 #include "app/errand.h"
 
 #include "app/cause.h"
-#include "app/exchange.h"
 #include "app/gate.h"
-#include "base/buf.h"
+#include "app/request.h"
 #include "base/compiler.h"
 #include "config/config.h"
-#include "config/endpoint.h"
 
 #define HEAD_MAX (64 * 1024)
 #define MOST_MS  30000
@@ -38,40 +36,24 @@ static void end(struct hl_errand *errand, const char *why)
 
 /* ---- one address ---- */
 
-static enum hl_err write_request(const struct hl_errand *errand, struct hl_buf *out)
-{
-    enum hl_err err = hl_buf_printf(out, "%.*s HTTP/1.1\r\n", HL_STR_ARG(errand->what));
-    if (!err)
-        err = hl_app_url_write_host(&errand->config->app_url, out);
-    return err ? err
-               : hl_buf_append_str(
-                     out, HL_STR("User-Agent: hookline/" HL_VERSION
-                                 "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
-}
-
 /* NULL: the unix: path. 0, or libuv's code. */
 static int ask(struct hl_errand *errand, const struct sockaddr *address)
 {
-    const struct hl_app_url *url = &errand->config->app_url;
-    const struct hl_exchange_order order = {.loop = errand->loop,
+    const struct hl_app_request request = {.config = errand->config,
+        .loop = errand->loop,
         .wheel = errand->wheel,
         .reader = errand->reader,
-        .address = address,
-        .path = url->path,
         .tls = errand->tls,
-        .tls_use = HL_TLS_APP,
-        .host = url->host,
         .method = HL_METHOD_POST,
+        .verb = "",
+        .what = errand->what,
+        .fields = HL_STR("Content-Length: 0\r\n"),
         .max_head = HEAD_MAX,
         .is_decoded = true,
         .events = &events,
         .owner = errand};
-    struct hl_buf request;
-    int error = UV_ENOMEM;
-    hl_buf_init(&request, 0);
-    if (write_request(errand, &request) == HL_OK)
-        errand->exchange = hl_exchange_begin(&order, &request, &error);
-    hl_buf_fini(&request);
+    int error = 0;
+    errand->exchange = hl_app_request_begin(&request, address, &error);
     return errand->exchange ? 0 : error;
 }
 

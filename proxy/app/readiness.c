@@ -11,10 +11,9 @@
 #include "app/exchange.h"
 #include "app/gate.h"
 #include "app/pool_group.h"
-#include "base/buf.h"
+#include "app/request.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "config/endpoint.h"
 #include "tls/tls.h"
 
 #define CHECK_NOT_READY_MS 100
@@ -270,42 +269,24 @@ static void on_probe_end(void *owner, enum hl_exchange_end how, int error)
     address_end(r, cause);
 }
 
-static enum hl_err write_probe(const struct hl_config *config, struct hl_buf *request)
-{
-    hl_buf_init(request, 0);
-    if (config->app_health_path.n == 0)
-        return HL_OK;
-    enum hl_err err =
-        hl_buf_printf(request, "GET %.*s HTTP/1.1\r\n", HL_STR_ARG(config->app_health_path));
-    if (!err)
-        err = hl_app_url_write_host(&config->app_url, request);
-    return err ? err
-               : hl_buf_append_str(request,
-                     HL_STR("User-Agent: hookline/" HL_VERSION "\r\nConnection: close\r\n\r\n"));
-}
-
 /* How long to wait for the answer is the check's timer's: on_timer knows when it is we who are late. 0, or libuv's
  * code. */
 static int begin_probe(struct hl_readiness *r, const struct sockaddr *address)
 {
     static const struct hl_exchange_events events = {.head = on_probe_head, .end = on_probe_end};
-    const struct hl_exchange_order order = {.loop = r->loop,
+    const struct hl_app_request request = {.config = r->config,
+        .loop = r->loop,
         .wheel = r->wheel,
         .reader = r->reader,
-        .address = address,
-        .path = r->config->app_url.path,
         .tls = r->tls,
-        .tls_use = HL_TLS_APP,
-        .host = r->config->app_url.host,
         .method = HL_METHOD_GET,
+        .verb = "GET ",
+        .what = r->config->app_health_path,
         .max_head = PROBE_HEAD_MAX,
         .events = &events,
         .owner = r};
-    struct hl_buf request;
-    int error = UV_ENOMEM;
-    if (write_probe(r->config, &request) == HL_OK)
-        r->probe = hl_exchange_begin(&order, &request, &error);
-    hl_buf_fini(&request);
+    int error = 0;
+    r->probe = hl_app_request_begin(&request, address, &error);
     return r->probe ? 0 : error;
 }
 

@@ -4,14 +4,15 @@
  * Not here: when it is due, and what waits for it (readiness.c, gate.c). */
 #include "app/warmup.h"
 
+#include <stdio.h>
+
 #include "app/cause.h"
-#include "app/exchange.h"
+#include "app/request.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "config/endpoint.h"
 #include "http/body_check.h"
 #include "http/head.h"
 
@@ -51,24 +52,17 @@ static bool is_json(struct hl_str body)
     return hl_body_check_end(&check) == HL_BODY_JSON;
 }
 
-static enum hl_err write_request(struct hl_warmup *warmup, struct hl_str body, struct hl_buf *out)
+/* Of the body, and the run that it is not. */
+static void write_fields(struct hl_warmup *warmup, struct hl_str body, char *out, size_t out_len)
 {
     struct hl_id id = hl_id_next(&warmup->ids, hl_clock_wall_ms());
     char id_text[HL_ID_TEXT];
     hl_id_format(&id, id_text);
-    enum hl_err err =
-        hl_buf_printf(out, "%.*s HTTP/1.1\r\n", HL_STR_ARG(warmup->config->app_warmup));
-    if (!err)
-        err = hl_app_url_write_host(&warmup->config->app_url, out);
-    if (!err)
-        err = hl_buf_printf(out,
-            "User-Agent: hookline/" HL_VERSION "\r\nX-Request-Id: %.*s\r\nX-Run-Warmup: true\r\n"
-            "Content-Length: %zu\r\n%sConnection: close\r\n\r\n",
-            HL_ID_TEXT, id_text, body.n,
-            body.n == 0     ? ""
-            : is_json(body) ? "Content-Type: application/json\r\n"
-                            : "Content-Type: application/octet-stream\r\n");
-    return err ? err : hl_buf_append_str(out, body);
+    snprintf(out, out_len, "X-Request-Id: %.*s\r\nX-Run-Warmup: true\r\nContent-Length: %zu\r\n%s",
+        HL_ID_TEXT, id_text, body.n,
+        body.n == 0     ? ""
+        : is_json(body) ? "Content-Type: application/json\r\n"
+                        : "Content-Type: application/octet-stream\r\n");
 }
 
 static void fail(struct hl_warmup *warmup, const char *why)
@@ -80,42 +74,45 @@ static void fail(struct hl_warmup *warmup, const char *why)
     warmup->on_over(warmup, again_ms);
 }
 
-void hl_warmup_begin(
-    struct hl_warmup *warmup, const struct sockaddr *address, struct hl_tls_seat *tls)
+/* False: it was not asked; `*error` is libuv's. */
+static bool ask(struct hl_warmup *warmup, const struct sockaddr *address, struct hl_tls_seat *tls,
+    struct hl_str body, int *error)
 {
-    const struct hl_app_url *url = &warmup->config->app_url;
-    const struct hl_exchange_order order = {.loop = warmup->loop,
+    char fields[256];
+    write_fields(warmup, body, fields, sizeof(fields));
+    const struct hl_app_request request = {.config = warmup->config,
+        .loop = warmup->loop,
         .wheel = warmup->wheel,
         .reader = warmup->reader,
-        .address = address,
-        .path = url->path,
         .tls = tls,
-        .tls_use = HL_TLS_APP,
-        .host = url->host,
         .method = HL_METHOD_POST,
+        .verb = "",
+        .what = warmup->config->app_warmup,
+        .fields = hl_str_from(fields),
+        .body = body,
         .max_head = HEAD_MAX,
         .is_decoded = true,
         .head_ms = warmup->config->response_grace_period_ms,
         .silence_ms = warmup->config->response_grace_period_ms,
         .events = &events,
         .owner = warmup};
-    struct hl_buf body, request;
-    int error = UV_ENOMEM;
+    warmup->exchange = hl_app_request_begin(&request, address, error);
+    return warmup->exchange != NULL;
+}
+
+void hl_warmup_begin(
+    struct hl_warmup *warmup, const struct sockaddr *address, struct hl_tls_seat *tls)
+{
+    struct hl_buf body;
+    int error;
     hl_buf_init(&body, HL_WARMUP_BODY_MAX);
-    hl_buf_init(&request, 0);
     warmup->status = 0;
     warmup->began_ms = hl_clock_mono_ms();
-    enum hl_err err = read_body(warmup, &body);
-    if (!err)
-        err = write_request(warmup, hl_buf_str(&body), &request);
-    hl_buf_fini(&body);
-    if (!err)
-        warmup->exchange = hl_exchange_begin(&order, &request, &error);
-    hl_buf_fini(&request);
-    if (err)
+    if (read_body(warmup, &body) != HL_OK)
         fail(warmup, "HOOKLINE_APP_WARMUP_BODY_FILE cannot be read");
-    else if (!warmup->exchange)
+    else if (!ask(warmup, address, tls, hl_buf_str(&body), &error))
         fail(warmup, hl_cause_text(hl_cause_of(error)));
+    hl_buf_fini(&body);
 }
 
 static void on_head(void *owner, const struct hl_head *head)
