@@ -14,6 +14,7 @@
 #include "body/spool.h"
 #include "config/config.h"
 #include "http/body_check.h"
+#include "http/error_line.h"
 #include "http/head.h"
 #include "run/report.h"
 #include "run/run.h"
@@ -98,6 +99,27 @@ static void describe_body(struct hl_outcome *o, const struct hl_body_check *chec
     }
 }
 
+static bool is_text_type(const struct hl_outcome *o)
+{
+    struct hl_str type = hl_str_from(o->content_type);
+    return hl_is_json_type(type.p, type.n) ||
+           (type.n > 5 && hl_str_eq_nocase((struct hl_str){type.p, 5}, HL_STR("text/")));
+}
+
+/* What lists show of an answer that says no. One that is coded says nothing here, nor does one that is long enough for a
+ * file, or was not kept. */
+static void note_error(struct hl_outcome *o)
+{
+    struct hl_str body = {o->body.bytes, o->body.size};
+    if (o->state != HL_RUN_FAILURE || o->http_status < 400 || o->body.where != HL_BODY_INLINE ||
+        o->content_encoding[0])
+        return;
+    if (o->encoding == HL_ENCODING_JSON)
+        hl_error_line_of_json(body, o->error);
+    else if (o->encoding == HL_ENCODING_TEXT || is_text_type(o))
+        hl_error_line_of_text(body, o->error);
+}
+
 void hl_tee_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_body *body)
 {
     struct hl_run *run = owner;
@@ -108,6 +130,7 @@ void hl_tee_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_
         o->encoding = HL_ENCODING_NONE;
     else
         describe_body(o, hl_spool_check(spool));
+    note_error(o);
     if (body->where == HL_BODY_UNKEPT)
         hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
     if (err != HL_OK)

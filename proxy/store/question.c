@@ -56,6 +56,7 @@ static const struct hl_column run_row_strings[] = {
     HL_COLUMN(struct hl_run_row, content_type, RAW),
     HL_COLUMN(struct hl_run_row, content_encoding, RAW),
     HL_COLUMN(struct hl_run_row, replica, TEXT),
+    HL_COLUMN(struct hl_run_row, error, RAW),
 };
 static const struct hl_column delivery_row_strings[] = {
     HL_COLUMN(struct hl_delivery_row, destination, RAW),
@@ -78,6 +79,7 @@ enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *out
     row->terms.priority = hl_priority_of((int)row->terms.priority);
     row->content_type = hl_str_from(outcome->content_type);
     row->content_encoding = hl_str_from(outcome->content_encoding);
+    row->error = hl_str_from(outcome->error);
     row->strings = keep(row, &hl_run_row_columns, (struct hl_columns)HL_COLUMNS(run_row_strings));
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }

@@ -69,6 +69,7 @@ static const struct hl_column outcome_columns[] = {
     HL_COLUMN(struct hl_outcome, content_encoding, RAW),
     HL_COLUMN(struct hl_outcome, encoding, INT),
     HL_COLUMN(struct hl_outcome, escaped_size, INT),
+    HL_COLUMN_OR_NULL(struct hl_outcome, error, RAW),
 };
 const struct hl_columns hl_outcome_columns = HL_COLUMNS(outcome_columns);
 
@@ -168,6 +169,7 @@ void hl_outcome_cancel(struct hl_outcome *outcome)
 {
     outcome->state = HL_RUN_CANCELLED;
     outcome->reason = HL_REASON_NONE;
+    outcome->error[0] = '\0';
 }
 
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome)

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/run_terms.h"
 #include "config/endpoint.h"
+#include "http/error_line.h"
 #include "store/column.h"
 #include "store/digest.h"
 
@@ -152,7 +153,8 @@ struct hl_outcome {
     char content_type[HL_CONTENT_FIELD_MAX + 1];     /* empty: none */
     char content_encoding[HL_CONTENT_FIELD_MAX + 1]; /* empty: none */
     enum hl_encoding encoding;
-    uint64_t escaped_size; /* TEXT: bytes inside the JSON string */
+    uint64_t escaped_size;             /* TEXT: bytes inside the JSON string */
+    char error[HL_ERROR_LINE_MAX + 1]; /* FAILURE: what the app said went wrong; empty: nothing */
     struct hl_body body;
 };
 
@@ -193,6 +195,7 @@ struct hl_run_row {
      * empty: none, or not known; and `identity`: who made it; empty: nobody was asked, or not known */
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica, identity;
+    struct hl_str error;       /* of a failure, as hl_outcome has it; empty: none */
     struct hl_str attempt_log; /* attempt.h; in `strings`, too */
     struct hl_id rerun_of;     /* nil: none */
     int64_t next_attempt_ms;   /* by the steady clock; 0: it waits for none */

@@ -124,8 +124,11 @@ static void name_ended(struct pen *p, struct hl_pg_ended *e)
     NUMBER(p, f->queued_us);
     outcome(p, &f->outcome);
     buf(p, &f->log);
-    if (p->out ? f->answer_head.n > 0 : p->in.n > 0) /* an older hookline knows of none */
+    /* An older hookline knows of none of them. */
+    if (p->out ? f->answer_head.n > 0 || f->outcome.error[0] : p->in.n > 0)
         buf(p, &f->answer_head);
+    if (p->out ? f->outcome.error[0] : p->in.n > 0)
+        text(p, f->outcome.error, sizeof(f->outcome.error));
 }
 
 static void name_settled(struct pen *p, struct hl_pg_settled *d)

@@ -146,7 +146,7 @@ void hl_pg_queue_memory_strip(struct hl_pg_store *s, struct hl_pg_op *op)
     drop(s, f);
     f->outcome.state = HL_RUN_FAILURE;
     f->outcome.reason = HL_REASON_RESPONSE_NOT_KEPT;
-    f->outcome.content_type[0] = f->outcome.content_encoding[0] = '\0';
+    f->outcome.content_type[0] = f->outcome.content_encoding[0] = f->outcome.error[0] = '\0';
     hl_buf_fini(&f->log);
     hl_buf_fini(&f->answer_head);
 }

@@ -329,10 +329,13 @@ static const char *const seventeenth[] = {
     "ALTER TABLE ~.run ADD COLUMN answer_head bytea",
     "ALTER TABLE ~.stream ADD COLUMN answer_head bytea", NULL};
 
+/* What the app said went wrong, of what fails from here on. What a replica of an older hookline ends has none. */
+static const char *const eighteenth[] = {"ALTER TABLE ~.run ADD COLUMN error bytea", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth};
+    seventeenth, eighteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -54,10 +54,11 @@ static const char *const newest[] = {
     " content_type TEXT NOT NULL, content_encoding TEXT NOT NULL, encoding INTEGER NOT NULL,"
     " escaped_size INTEGER NOT NULL," BODY_COLUMNS
     ", app_id INTEGER NOT NULL DEFAULT 0, is_async INTEGER NOT NULL DEFAULT 0,"
-    " state INTEGER NOT NULL DEFAULT 0, is_stream INTEGER NOT NULL DEFAULT 0);"
+    " state INTEGER NOT NULL DEFAULT 0, is_stream INTEGER NOT NULL DEFAULT 0, error TEXT);"
     "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
     "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
-    "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;",
+    "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;"
+    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error) WHERE state = 3;",
     "CREATE TABLE delivery (delivery_id BLOB PRIMARY KEY,"
     " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
     " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL,"
@@ -255,6 +256,10 @@ static const char *const changes[] = {
     " (SELECT lane, url, secret, traceparent FROM webhook WHERE webhook.run_id = run.run_id)"
     " WHERE has_webhook = 1;"
     "DROP TABLE webhook;",
+
+    /* What the app said went wrong, of what fails from here on. */
+    "ALTER TABLE result ADD COLUMN error TEXT;"
+    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error) WHERE state = 3;",
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -107,6 +107,59 @@ Test(keep, has_no_body_where_the_response_has_none)
     cr_assert_null(run->spool);
 }
 
+/* ---- what went wrong ---- */
+
+static void fail(uint16_t status, const char *type, const char *body)
+{
+    char lines[256];
+    struct hl_outcome *o;
+    hl_body_fini(&kept.body);
+    run = run_new();
+    run_record(run);
+    o = &run->store.finish->outcome;
+    o->state = status < 400 ? HL_RUN_SUCCESS : HL_RUN_FAILURE;
+    o->reason = status < 400 ? HL_REASON_NONE : HL_REASON_APP_ERROR;
+    snprintf(lines, sizeof(lines), "%u X\r\n%s\r\nContent-Length: %zu", status, type, strlen(body));
+    respond(lines, body);
+}
+
+#define JSON "Content-Type: application/json"
+#define TEXT "Content-Type: text/plain"
+
+Test(keep, has_the_line_that_says_what_went_wrong)
+{
+    fail(500, "Content-Type: application/problem+json",
+        "{\"title\":\"t\",\"detail\":\"no such order\"}");
+    cr_assert_str_eq(kept.error, "no such order");
+    fail(404, JSON, "{\"error\":{\"message\":\"m\"}}");
+    cr_assert_str_eq(kept.error, "m");
+    fail(503, TEXT, "\nboom\nat line 3\n");
+    cr_assert_str_eq(kept.error, "boom");
+    fail(500, "X-Typed: no", "boom");
+    cr_assert_str_eq(kept.error, "boom");
+    fail(500, JSON, "{\"detail\":\"it does not end");
+    cr_assert_str_eq(
+        kept.error, "{\"detail\":\"it does not end", "a text that only says it is JSON");
+    fail(500, TEXT,
+        "donn\xe9"
+        "es");
+    cr_assert_str_eq(kept.error, "donn\xef\xbf\xbd"
+                                 "es");
+}
+
+Test(keep, has_no_such_line_where_nothing_readable_went_wrong)
+{
+    fail(200, JSON, "{\"detail\":\"fine\"}");
+    cr_assert_str_eq(kept.error, "");
+    fail(500, "Content-Type: image/png", "\x89PNG\r\n");
+    cr_assert_str_eq(kept.error, "");
+    fail(500, TEXT "\r\nContent-Encoding: gzip", "boom");
+    cr_assert_str_eq(kept.error, "", "it is not decoded");
+    config.max_kept_response = 3;
+    fail(500, TEXT, "boom");
+    cr_assert_str_eq(kept.error, "", "it is not kept");
+}
+
 /* ---- its body ---- */
 
 static const struct {

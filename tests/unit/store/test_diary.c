@@ -168,6 +168,23 @@ Test(diary, head_of_an_answer_is_in_the_line_of_its_run_alone)
     hl_buf_fini(&headed);
 }
 
+Test(diary, error_of_a_failure_is_in_the_line_of_its_run_alone)
+{
+    struct hl_pg_ended ended = {.finish = {.run_id = run, .epoch = 3}},
+                       back = {.finish = {.epoch = 0}};
+    struct hl_buf plain = {0}, failed = {0};
+    cr_assert_eq(hl_pg_line_write_ended(&plain, &ended), HL_OK);
+    snprintf(ended.finish.outcome.error, sizeof(ended.finish.outcome.error), "boom");
+    cr_assert_eq(hl_pg_line_write_ended(&failed, &ended), HL_OK);
+    cr_assert_eq(hl_pg_line_read_ended(hl_buf_str(&plain), &back), HL_OK);
+    cr_assert_str_eq(back.finish.outcome.error, "");
+    cr_assert_eq(hl_pg_line_read_ended(hl_buf_str(&failed), &back), HL_OK);
+    cr_assert_str_eq(back.finish.outcome.error, "boom");
+    cr_assert_eq(back.finish.answer_head.n, 0);
+    hl_buf_fini(&plain);
+    hl_buf_fini(&failed);
+}
+
 Test(diary, the_next_process_has_what_was_begun_ended_and_said)
 {
     open_diary();

@@ -1,0 +1,212 @@
+/* error_line.c - what lists and figures show of an answer that says no.
+ * Owns: nothing. Thread: any; no allocation.
+ * Promise: a bounded part of the body is read, once; what comes out is one harmless line.
+ * Not here: which answers are asked (run/tee.c). */
+#include "http/error_line.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/utf8.h"
+#include "http/json_text.h"
+
+#define REPLACEMENT 0xfffd
+
+/* ---- the line, a character at a time ---- */
+
+struct line {
+    char *out;
+    size_t n, characters;
+    size_t read_n; /* up to behind its last character that is no blank */
+};
+
+static bool ends_line(uint32_t code)
+{
+    return (code >= 0x0a && code <= 0x0d) || code == 0x85 || code == 0x2028 || code == 0x2029;
+}
+
+/* A mark that shows as nothing: byte order, and the three that hint at a direction. */
+static bool is_mark(uint32_t code)
+{
+    return code == 0xfeff || code == 0x200e || code == 0x200f || code == 0x061c;
+}
+
+static void append(struct line *line, uint32_t code)
+{
+    char *to = line->out + line->n;
+    if (code < 0x80) {
+        to[0] = (char)code;
+        line->n += 1;
+    } else if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 0x3f));
+        line->n += 2;
+    } else if (code < 0x10000) {
+        to[0] = (char)(0xe0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (code & 0x3f));
+        line->n += 3;
+    } else {
+        to[0] = (char)(0xf0 | code >> 18);
+        to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+        to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[3] = (char)(0x80 | (code & 0x3f));
+        line->n += 4;
+    }
+    line->characters++;
+}
+
+/* False: the line is whole. */
+static bool add(struct line *line, uint32_t code)
+{
+    bool is_blank = code == ' ' || code == '\t';
+    if (ends_line(code))
+        return line->read_n == 0;
+    if (is_mark(code) || (is_blank && line->n == 0))
+        return true;
+    if (is_blank)
+        code = ' ';
+    append(line, hl_utf8_is_unsafe(code) ? REPLACEMENT : code);
+    if (!is_blank)
+        line->read_n = line->n;
+    return line->characters < HL_ERROR_LINE_CHARACTERS;
+}
+
+static void end(struct line *line)
+{
+    line->out[line->read_n] = '\0';
+}
+
+static struct hl_str looked_at(struct hl_str body)
+{
+    return (struct hl_str){body.p, body.n < HL_ERROR_LINE_LOOKS ? body.n : HL_ERROR_LINE_LOOKS};
+}
+
+/* The character at `p`, and what follows it. */
+static const char *next_character(const char *p, const char *end, uint32_t *code)
+{
+    size_t n = hl_utf8_decode(p, (size_t)(end - p), code);
+    if (n == 0)
+        *code = REPLACEMENT;
+    return p + (n ? n : 1);
+}
+
+void hl_error_line_of_text(struct hl_str text, char out[HL_ERROR_LINE_MAX + 1])
+{
+    struct line line = {.out = out};
+    struct hl_str looked = looked_at(text);
+    const char *p = looked.p, *behind = p + looked.n;
+    uint32_t code = 0;
+    bool goes_on = true;
+    while (goes_on && p < behind) {
+        p = next_character(p, behind, &code);
+        goes_on = add(&line, code);
+    }
+    end(&line);
+}
+
+/* ---- JSON ---- */
+
+/* The escape at `p`, of a pair both halves; one that is cut ends the text. */
+static const char *next_escape(const char *p, const char *end, uint32_t *code)
+{
+    char meant[12], *to = meant;
+    bool is_odd;
+    size_t n = p + 1 < end && p[1] == 'u' ? 6 : 2;
+    if ((size_t)(end - p) < n)
+        return end;
+    if (n == 6 && end - p >= 12 && p[6] == '\\' && p[7] == 'u' && (p[2] | 0x20) == 'd')
+        n = 12;
+    const char *q = hl_json_string_read(p, p + n, &to, &is_odd);
+    size_t first = hl_utf8_decode(meant, (size_t)(to - meant), code);
+    /* Two that are no pair: one after the other. */
+    return n == 12 && first < (size_t)(to - meant) ? p + 6 : q;
+}
+
+/* Of the string whose first quote is at `p`. */
+static void read_string(struct line *line, const char *p, const char *end)
+{
+    uint32_t code = 0;
+    bool goes_on = true;
+    for (p++; goes_on && p < end && *p != '"'; goes_on = p < end && add(line, code))
+        p = *p == '\\' ? next_escape(p, end, &code) : next_character(p, end, &code);
+}
+
+static const char *skip_blank(const char *p, const char *end)
+{
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+        p++;
+    return p;
+}
+
+/* Behind the string whose first quote is at `p`. */
+static const char *skip_string(const char *p, const char *end)
+{
+    for (p++; p < end && *p != '"'; p++)
+        if (*p == '\\' && p + 1 < end)
+            p++;
+    return p < end ? p + 1 : end;
+}
+
+/* Up to what ends the value at `p`: a comma, or the bracket of what it is in. */
+static const char *skip_value(const char *p, const char *end)
+{
+    size_t depth = 0;
+    while (p < end) {
+        if (*p == '"') {
+            p = skip_string(p, end);
+            continue;
+        }
+        if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
+            return p;
+        depth += *p == '{' || *p == '[';
+        depth -= *p == '}' || *p == ']';
+        p++;
+    }
+    return end;
+}
+
+/* Where the values of those members begin, of the object whose bracket is at `p`; of others it stays. */
+static void find_members(
+    const char *p, const char *end, const char *const *names, size_t n, const char **values)
+{
+    p = skip_blank(p + 1, end);
+    while (p < end && *p == '"') {
+        const char *name = p + 1, *behind = skip_string(p, end);
+        p = skip_blank(behind, end);
+        if (p == end)
+            return;
+        p = skip_blank(p + 1, end); /* behind the colon */
+        struct hl_str found = {name, (size_t)(behind - name) - 1};
+        for (size_t i = 0; p < end && i < n; i++)
+            if (hl_str_eq(found, hl_str_from(names[i])))
+                values[i] = p;
+        p = skip_value(p, end);
+        if (p < end && *p == ',')
+            p = skip_blank(p + 1, end);
+    }
+}
+
+void hl_error_line_of_json(struct hl_str json, char out[HL_ERROR_LINE_MAX + 1])
+{
+    static const char *const names[] = {"detail", "error", "message", "title"};
+    static const char *const inner[] = {"message"};
+    const char *values[HL_ARRAY_LEN(names)] = {NULL};
+    struct line line = {.out = out};
+    struct hl_str looked = looked_at(json);
+    const char *behind = looked.p + looked.n, *p = skip_blank(looked.p, behind);
+    if (p < behind && *p == '{')
+        find_members(p, behind, names, HL_ARRAY_LEN(names), values);
+    for (size_t i = 0; i < HL_ARRAY_LEN(names) && line.read_n == 0; i++) {
+        const char *value = values[i];
+        if (value && *value == '{' && strcmp(names[i], "error") == 0) {
+            values[i] = NULL;
+            find_members(value, behind, inner, HL_ARRAY_LEN(inner), &values[i]);
+            value = values[i];
+        }
+        line.n = line.characters = 0;
+        if (value && *value == '"')
+            read_string(&line, value, behind);
+    }
+    end(&line);
+}
