@@ -28,6 +28,7 @@ struct hl_batch_op {
     struct hl_id existing;   /* ACCEPT, EXISTS */
     enum hl_run_state state; /* FINISH: as its worker said, as is `reason` */
     enum hl_run_reason reason;
+    char error;         /* its first byte, which a cancel takes away */
     int64_t revoked_ms; /* REVOKE_ACCOUNT */
     uint64_t count;     /* REDELIVER: before this batch */
     struct hl_redeliver_mark mark;

@@ -63,6 +63,7 @@ static void keep_finish(struct hl_batch_op *op)
 {
     op->state = ((struct hl_finish *)op->m)->outcome.state;
     op->reason = ((struct hl_finish *)op->m)->outcome.reason;
+    op->error = ((struct hl_finish *)op->m)->outcome.error[0];
 }
 
 /* A cancel that held in a transaction which was lost does not hold. */
@@ -70,6 +71,7 @@ static void restore_finish(struct hl_batch_op *op)
 {
     ((struct hl_finish *)op->m)->outcome.state = op->state;
     ((struct hl_finish *)op->m)->outcome.reason = op->reason;
+    ((struct hl_finish *)op->m)->outcome.error[0] = op->error;
 }
 
 static enum hl_err finish(struct hl_batch *b, struct hl_batch_op *op)

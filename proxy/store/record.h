@@ -161,7 +161,8 @@ struct hl_outcome {
 /* All but its state, whose place differs, and its body. */
 extern const struct hl_columns hl_outcome_columns;
 
-/* The end of a run whose cancel was accepted before it could be recorded: whoever was told so can rely on it. */
+/* The end of a run whose cancel was accepted before it could be recorded: whoever was told so can rely on it. Of the
+ * error only the first byte changes. */
 void hl_outcome_cancel(struct hl_outcome *outcome);
 
 /* --- rows: what lists and questions answer ---------------------------------------------------- */

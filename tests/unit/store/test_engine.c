@@ -31,6 +31,7 @@ static struct {
     unsigned begun_before;      /* when shedding failed */
     _Atomic uint64_t most_body; /* a finish with more finds no space */
     _Atomic unsigned refused;   /* for that */
+    bool cancels_first;         /* the first finish finds its run cancelled */
 } s;
 
 static enum hl_err begin(struct hl_driver *d)
@@ -75,6 +76,9 @@ static enum hl_err on_finish(struct hl_driver *d, struct hl_finish *f)
     bool fits = f->outcome.body.size <= atomic_load(&s.most_body);
     s.refused += !fits;
     d->is_broken = !fits;
+    if (s.cancels_first)
+        hl_outcome_cancel(&f->outcome);
+    s.cancels_first = false;
     return fits ? apply() : HL_ERR_FULL;
 }
 
@@ -212,6 +216,27 @@ static enum hl_err await(enum hl_store_op op)
 }
 
 /* --- maintenance and those who wait ----------------------------------------------------------- */
+
+Test(engine, cancel_that_held_in_a_transaction_that_was_lost_does_not_hold)
+{
+    struct hl_finish *f = make_finish(&(struct hl_id){{1}}, 1, NULL);
+    f->outcome.state = HL_RUN_FAILURE;
+    f->outcome.reason = HL_REASON_APP_ERROR;
+    strcpy(f->outcome.error, "boom");
+    s.cancels_first = true;
+    s.fails_with = HL_ERR_FULL;
+    s.fails_to = 1;
+    start();
+    post(&f->m);
+    f = party_wait(&s.f.worker, HL_STORE_FINISH);
+    cr_assert_eq(f->m.rc, HL_OK);
+    cr_assert_eq(s.applied, 2);
+    cr_assert_eq(f->outcome.state, HL_RUN_FAILURE);
+    cr_assert_eq(f->outcome.reason, HL_REASON_APP_ERROR);
+    cr_assert_str_eq(f->outcome.error, "boom");
+    hl_finish_free(f);
+    stop();
+}
 
 Test(engine, request_that_comes_during_a_purge_waits_for_that_step_only)
 {
