@@ -10,7 +10,7 @@ async function openByCable(t, sidecar, token, hash) {
     const cable = await link(t, sidecar.adminUrl);
     const page = await openTab(t, sidecar, { origin: new URL(cable.url).origin, complaints: LOST });
     await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     await goTo(page, hash);
     return { cable, page };
 }
@@ -88,7 +88,7 @@ test('ids that no field can carry, and ids that nobody knows any more, lose no e
         complaints: /ERR_|Failed to load/,
     });
     await page.goto(`${cable.url}#token=${token}`);
-    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     await goTo(page, `#/runs/${id}`);
     let shown = 0;
     for (const odd of [' \u00fc+&=\u0001\u202e% ', 'x'.repeat(1500), 'plain']) {

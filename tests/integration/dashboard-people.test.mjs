@@ -87,8 +87,9 @@ for (const colorScheme of ['light', 'dark']) {
                 );
                 assert.equal(
                     dark,
-                    colorScheme === 'dark' ? 'rgb(16, 20, 26)' : 'rgb(246, 247, 249)',
+                    colorScheme === 'dark' ? 'rgb(14, 18, 23)' : 'rgb(247, 248, 250)',
                 );
+                await goTo(page, '#/runs');
                 await page.locator('.runs tbody tr').first().waitFor();
                 await check(page, 'runs');
                 await goTo(page, `#/runs/${id}`);
@@ -154,6 +155,9 @@ test('everything can be done by keyboard', async (t) => {
     };
     await page.keyboard.insertText(token); // the field has the focus
     await press('Enter');
+    await page.locator('main h1').waitFor();
+    await tabTo(/Runs #\/runs/);
+    await press('Enter');
     await page.locator('.runs tbody tr').first().waitFor();
     await tabTo(new RegExp(id));
     const outline = await page.evaluate(
@@ -186,8 +190,7 @@ test('everything can be done by keyboard', async (t) => {
 
 test('the first stop is a way past the navigation', async (t) => {
     const { sidecar } = await stage(t, { env });
-    const page = await openTab(t, sidecar);
-    await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
+    const page = await openDashboard(t, sidecar);
     await page.getByText('No runs yet').waitFor();
     await goTo(page, '#/runs?state=failure');
     await page.reload();
@@ -267,6 +270,8 @@ test('a tab that nobody sees asks nothing', async (t) => {
     const page = await openTab(t, sidecar);
     await page.clock.install();
     await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
+    await page.locator('main h1').waitFor();
+    await goTo(page, '#/runs');
     await page.getByText('No runs yet').waitFor();
     const asked = () => page.seen.urls.filter((url) => url.includes('/runs?')).length;
     const see = (isHidden) =>

@@ -61,7 +61,7 @@ for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=fai
         assert.equal(await hashOf(page), hash);
         assert.equal(await page.title(), 'No such page · hookline');
         assert.equal(await page.locator('#top [aria-current]').count(), 0);
-        assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'Deliveries', 'Destinations', 'Audit', 'API Keys', 'Overview']);
+        assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Overview', 'Runs', 'New run', 'Deliveries', 'Destinations', 'Audit', 'API Keys']);
         await assertAccessible(page, 'no such page');
         await goTo(page, `#/${'x'.repeat(300)}\u202e`);
         await page.locator('main code').getByText('xxx%E2%80%AE').waitFor();
@@ -76,13 +76,13 @@ for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=fai
     });
 
 for (const hash of ['', '#', '#/', '#main', '#token='])
-    test(`the address “${hash}” leads to the runs`, async (t) => {
+    test(`the address “${hash}” leads to the overview`, async (t) => {
         const { sidecar, token } = await scene(t, { isShared: true });
         const page = await openTab(t, sidecar);
         await page.goto(`${sidecar.adminUrl}/${hash}`);
         await page.getByLabel('Service account token').fill(token);
         await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+        await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     });
 
 test('who may not see all pages is led to those that he may see; a link that names no page signs in', async (t) => {
@@ -92,11 +92,11 @@ test('who may not see all pages is led to those that he may see; a link that nam
     await page.getByLabel('Service account token').fill(await makeToken(sidecar, { role: 'invoke' }));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'No such page', level: 1 }).waitFor();
-    assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Runs', 'New run', 'API Keys', 'Overview']);
+    assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Overview', 'Runs', 'New run', 'API Keys']);
     assert.equal(await hashOf(page), '#/nowhere');
     await page.evaluate((token) => (location.hash = `#token=${token}`), await makeToken(sidecar));
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in with the link' }).click();
-    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
 });
 
 test('a page that cannot be loaded says so, and can be when hookline is back', async (t) => {
@@ -104,11 +104,11 @@ test('a page that cannot be loaded says so, and can be when hookline is back', a
     const page = await open('#/runs', { complaints: /ERR_|503|Failed to load/ });
     await page.getByText('No runs yet').waitFor();
     await sidecar.stop();
-    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('alert').getByText('It could not be loaded').waitFor();
     await sidecar.restart();
     await page.getByRole('button', { name: 'Load again' }).click();
-    await page.getByText('Ready: calls are accepted').waitFor();
+    await page.getByRole('heading', { name: 'Audit', level: 1 }).waitFor();
 });
 
 test('a question goes with the page that asked it', async (t) => {
@@ -142,6 +142,8 @@ test('a hookline that says nothing is not waited for without end', async (t) => 
     const page = await openTab(t, sidecar);
     await page.clock.install();
     await page.goto(`${sidecar.adminUrl}/#token=${token}`);
+    await page.locator('main h1').waitFor();
+    await goTo(page, '#/runs');
     await page.getByText('No runs yet').waitFor();
     let isAsked = false;
     await page.route('**/v2/**', () => (isAsked = true));
@@ -220,6 +222,8 @@ for (const hours of [-2, 2]) {
         const page = await openTab(t, sidecar);
         await page.clock.install({ time: Date.now() + hours * HOUR });
         await page.goto(`${sidecar.adminUrl}/#token=${token}`);
+        await page.locator('main h1').waitFor();
+        await goTo(page, '#/runs');
         await row(page, id).waitFor();
         await row(page, id).locator('.c-took').getByText(/^(\d+ min )?[\d.]+ m?s$/).waitFor();
         await goTo(page, '#/runs?time=3600');

@@ -45,6 +45,7 @@ test('its files have a hash in their path and may be kept for good', async (t) =
         ([, path]) => `/${path}`,
     );
     assert.deepEqual(paths.map((path) => path.split('/').at(-1)).sort(), [
+        'early.js',
         'icon.svg',
         'main.js',
         'style.css',
@@ -62,7 +63,7 @@ test('its files have a hash in their path and may be kept for good', async (t) =
     }
 });
 
-for (const hash of ['#/runs', '#/new', '#/deliveries', '#/destinations', '#/keys', '#/now']) {
+for (const hash of ['#/overview', '#/runs', '#/new', '#/deliveries', '#/destinations', '#/keys']) {
     test(`loading ${hash} takes less than 80 KiB`, async (t) => {
         const { sidecar } = await shared(t, { env });
         t.diagnostic(`${await weigh(t, sidecar, await makeToken(sidecar), hash)} bytes`);
@@ -109,14 +110,14 @@ test('a token is kept in the tab and sent as a bearer token alone', async (t) =>
     await page.goto(sidecar.adminUrl);
     await page.getByLabel('Service account token').fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.deepEqual([...bearers], [`Bearer ${token}`]);
     assert.equal(await page.evaluate(() => document.cookie), '');
     assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes('eyJ'));
     assert.ok((await page.evaluate(() => sessionStorage.hookline)).includes(token));
 
     await page.reload();
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Service account token').waitFor();
     assert.equal(await page.evaluate(() => sessionStorage.length), 0);
@@ -126,7 +127,7 @@ test('the token of a link is taken and gone from the address bar', async (t) => 
     const { sidecar } = await shared(t, { env });
     const page = await openTab(t, sidecar);
     await page.goto(`${sidecar.adminUrl}/#token=${await makeToken(sidecar)}`);
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.doesNotMatch(await page.evaluate(() => location.href), /token|eyJ/);
     await page.goBack().catch(() => {});
     assert.doesNotMatch(page.url(), /eyJ/);
@@ -238,12 +239,12 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
     const page = await openDashboard(t, sidecar, { token });
     const links = await page.getByRole('navigation').getByRole('link').allInnerTexts();
     assert.deepEqual(links.map((text) => text.replace(/\s+(?=,)/, '')), [
+        'Overview',
         'Runs',
         'Deliveries, for admins',
         'Destinations, for admins',
         'Audit, for admins',
         'API Keys',
-        'Overview',
     ]);
     await goTo(page, `#/runs/${id}`);
     await page.getByRole('heading', { name: 'Webhook' }).waitFor();
@@ -302,6 +303,7 @@ test('where no token is asked for the dashboard asks for none', async (t) => {
     await page.getByRole('heading', { name: 'Which project?' }).waitFor();
     await page.getByLabel('Project').fill('p');
     await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('link', { name: 'Runs' }).click();
     await page.getByText('No runs yet').waitFor();
     await page.getByRole('link', { name: 'API Keys' }).click();
     await page.getByRole('button', { name: 'Create Service Account' }).waitFor();
@@ -311,11 +313,11 @@ test('where no token is asked for the dashboard asks for none', async (t) => {
 
     await page.getByRole('button', { name: 'Change project' }).click();
     await page.getByRole('button', { name: 'p', exact: true }).click();
-    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
 
     const other = await openTab(t, sidecar); // the only project there is
     await other.goto(sidecar.adminUrl);
-    await other.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    await other.getByRole('heading', { name: 'Overview' }).waitFor();
     assert.match(await other.locator('.who .project').innerText(), /p$/);
 
     const printed = await run(['dashboard', '--project', 'p'], { HOOKLINE_DATA_DIR: sidecar.dataDir });

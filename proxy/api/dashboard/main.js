@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { showCounts } from './counts.js';
 import { announce, ask, button, fill, h, icon, note } from './dom.js';
 import { renewTimes, visible } from './format.js';
+import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
 import { areOn, openHelp } from './shortcuts.js';
 import * as tabs from './tabs.js';
 import { isUtc, setUtc } from './zone.js';
@@ -13,6 +14,7 @@ import { isUtc, setUtc } from './zone.js';
  * address may have, where that is more than its name.
  */
 const PAGES = {
+    overview: { title: 'Overview', load: () => import('./now.js') },
     runs: { title: 'Runs', load: (route) => (route.path[1] ? import('./run.js') : import('./runs.js')), parts: 2 },
     new: { title: 'New run', load: () => import('./playground.js'), of: 'runs', changes: 'sends runs to the app' },
     deliveries: {
@@ -31,8 +33,9 @@ const PAGES = {
         admins: 'who changed what: keys, webhooks sent again, others’ runs, settings',
     },
     keys: { title: 'API Keys', load: () => import('./keys.js') },
-    now: { title: 'Overview', load: () => import('./now.js') },
 };
+const FIRST = 'overview';
+const ALIASES = { now: 'overview' };
 
 const NOWHERE = 'No such page';
 const CONTENT = '#main'; /* a place on the page, and no page: where "Skip to the content" leads in a tab of its own */
@@ -43,13 +46,15 @@ const main = document.getElementById('main');
 const top = document.getElementById('top');
 let leave = () => {};
 let turn = 0;
+const looks = []; // what draws the buttons of the look that are there now
 
 /** `#/runs/id` or `#/runs?state=queued`: what the address names, or null: no page. It stays in the browser. */
 function readRoute() {
     const address = location.hash === CONTENT ? '' : location.hash;
     const [path, query] = address.replace(/^#\/?/, '').split('?');
     const parts = path.split('/').filter(Boolean).map(decode);
-    if (!parts.length) parts.push('runs');
+    if (!parts.length) parts.push(FIRST);
+    if (Object.hasOwn(ALIASES, parts[0])) parts[0] = ALIASES[parts[0]];
     const isThere = Object.hasOwn(PAGES, parts[0]) && parts.length <= (PAGES[parts[0]].parts ?? 1);
     return isThere ? { path: parts, query: Object.fromEntries(new URLSearchParams(query)) } : null;
 }
@@ -76,26 +81,33 @@ function showTop(name) {
             const isShut = !mayShow(page);
             const isHere = key === current ? 'page' : null;
             const lock = isShut ? [icon('lock'), h('span.hidden', {}, ', for admins')] : null;
-            return h('a', { id: `page-${key}`, href: `#/${key}`, 'aria-current': isHere }, page.title, lock);
+            return h('a', { id: `page-${key}`, href: `#/${key}`, 'aria-current': isHere }, icon(key), page.title, lock);
         });
     const { project, role, subject, token } = api.session;
     const who = token
         ? `Signed in to project ${project}${subject ? ` as ${subject}` : ''}, role ${role}`
         : `Project ${project}; nobody is asked for a token here`;
+    looks.length = 0;
     fill(
         top,
-        h('a.brand', { href: '#/runs' }, h('span.mark', { 'aria-hidden': 'true' }), 'hookline'),
+        h('a.brand', { href: '#/' }, h('span.mark', { 'aria-hidden': 'true' }), h('span', {}, 'hookline')),
         h('nav', { 'aria-label': 'Pages' }, links),
         h(
             'div.who',
             { title: who },
             h('span.project', {}, h('span.word', {}, 'project '), h('b', {}, project)),
             h('span.chip', {}, role),
-            zoneButton(),
-            button('?', openHelp, 'quiet.wide', {
-                'aria-label': 'Keyboard',
-                title: areOn() ? 'Keyboard (?)' : 'Keyboard: single keys are off',
-            }),
+            h(
+                'div.looks',
+                {},
+                themeButton(),
+                densityButton(),
+                zoneButton(),
+                button('?', openHelp, 'quiet.wide', {
+                    'aria-label': 'Keyboard',
+                    title: areOn() ? 'Keyboard (?)' : 'Keyboard: single keys are off',
+                }),
+            ),
             h(
                 'button.button.quiet',
                 { type: 'button', onclick: () => end() },
@@ -124,6 +136,33 @@ function zoneButton() {
     const element = button('UTC', press, 'quiet', { title: 'Tell times in UTC' });
     const showPressed = () => element.setAttribute('aria-pressed', String(isUtc()));
     showPressed();
+    return element;
+}
+
+/** Leads from one theme to the next; which holds is what it is called. */
+function themeButton() {
+    const press = () => setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+    return lookButton('quiet', press, () => [theme(), `Theme: ${theme()}`]);
+}
+
+function densityButton() {
+    const press = () => setComfortable(!isComfortable());
+    return lookButton('quiet.wide', press, () =>
+        isComfortable() ? ['comfortable', 'Rows: comfortable'] : ['dense', 'Rows: dense'],
+    );
+}
+
+/** `tell()`: its icon, and its name. The look may be changed elsewhere, too. */
+function lookButton(kind, press, tell) {
+    const element = button('', press, kind);
+    const draw = () => {
+        const [shape, name] = tell();
+        fill(element, icon(shape));
+        element.setAttribute('aria-label', name);
+        element.title = name;
+    };
+    looks.push(draw);
+    draw();
     return element;
 }
 
@@ -222,6 +261,7 @@ async function show() {
     const page = route && PAGES[route.path[0]];
     showTop(route?.path[0]);
     document.title = `${page?.title ?? NOWHERE} · hookline`;
+    document.body.classList.toggle('wall', route?.query.wall === '1'); // read from afar, and nobody presses anything
     if (!page || !mayShow(page))
         return change(
             async () => true,
@@ -249,7 +289,7 @@ async function goOn() {
 
 /** Where one comes in, with what was wrong, if anything was. `open`: what a hookline that asks for no token knows. */
 async function showDoor(error, open) {
-    fill(top, h('span.brand', {}, h('span.mark', { 'aria-hidden': 'true' }), 'hookline'));
+    fill(top, h('span.brand', {}, h('span.mark', { 'aria-hidden': 'true' }), h('span', {}, 'hookline')));
     document.title = open ? 'Project · hookline' : 'Sign in · hookline';
     return change(
         () => import('./signin.js'),
@@ -340,6 +380,7 @@ document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault();
     main.focus();
 });
+addEventListener('look', () => looks.forEach((draw) => draw()));
 addEventListener('hashchange', () => {
     const isLink = location.hash.startsWith('#token=');
     if (isLink) begin();

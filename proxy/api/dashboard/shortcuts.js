@@ -8,11 +8,11 @@ const SEQUENCE = 1500; /* ms from g to the next */
 const ROWS = 'main tbody > tr, main ul.deliveries > li, main [data-row]';
 
 export const PLACES = {
+    n: ['#/', 'Overview'],
     r: ['#/runs', 'Runs'],
     d: ['#/deliveries', 'Deliveries'],
     t: ['#/destinations', 'Destinations'],
     k: ['#/keys', 'API Keys'],
-    n: ['#/now', 'Overview'],
     c: ['#/new', 'New run'],
 };
 
