@@ -22,6 +22,15 @@ struct hl_rest_call;
 
 hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run;
 
+/* The app of its path, or of its query; empty: any. */
+const char *hl_rest_app_of(const struct hl_rest_call *call);
+/* To count the workers' synchronous runs that are like what its query asks of the store. */
+struct hl_recent_ask hl_rest_count_recent(const struct hl_rest_call *call);
+
+/* ---- how many a list has, by when they were accepted ---- */
+
+hl_rest_handler hl_rest_show_histogram;
+
 /* ---- deliveries and their attempts as JSON: how much is told depends on who asks (contract 8) ---- */
 
 /* How much is told (contract 8): who may only see the run learns nothing by which an inner network could be

@@ -11,7 +11,7 @@
 
 #include "api/json.h"
 #include "api/rest_param.h"
-#include "base/clock.h"
+#include "api/rest_span.h"
 #include "config/config.h"
 #include "store/op.h"
 #include "store/overview.h"
@@ -153,34 +153,12 @@ void hl_rest_show_project(struct hl_rest_call *call)
 
 #define HOUR_MS INT64_C(3600000)
 
-/* The least of these that makes no more points than may be, in minutes; beyond them whole weeks. */
-static int64_t step_for(int64_t span_ms)
-{
-    static const int64_t minutes[] = {1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 10080};
-    int64_t most = HL_OVERVIEW_POINTS - 1; /* the first may begin before the span */
-    for (size_t i = 0; i < HL_ARRAY_LEN(minutes); i++)
-        if (span_ms <= minutes[i] * HL_TALLY_MINUTE_MS * most)
-            return minutes[i] * HL_TALLY_MINUTE_MS;
-    int64_t week_ms = minutes[HL_ARRAY_LEN(minutes) - 1] * HL_TALLY_MINUTE_MS;
-    return (span_ms / (week_ms * most) + 1) * week_ms;
-}
-
-/* False: refused. What is past the retention is not there, and nothing has ended in the future. */
+/* False: refused. */
 static bool set_span(struct hl_rest_call *call, struct hl_overview *o)
 {
-    const struct hl_rest_params *p = &call->params;
-    int64_t now_ms = hl_clock_wall_ms();
-    int64_t oldest_ms = now_ms - (int64_t)hl_rest_get_parts(call)->config->retention_ms;
-    int64_t since_ms =
-        p->since_ms > 0 ? p->since_ms : now_ms - (p->period_ms > 0 ? p->period_ms : HOUR_MS);
-    o->until_ms = p->until_ms > 0 && p->until_ms <= now_ms ? p->until_ms : now_ms + 1;
-    o->since_ms = since_ms > oldest_ms ? since_ms : oldest_ms;
-    if (o->since_ms >= o->until_ms) {
-        hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, p->until_ms > 0 ? "until" : "since",
-            p->until_ms > 0 ? "after since, within the retention" : "a time in the past", NULL);
+    if (!hl_rest_read_span(call, HOUR_MS, &o->since_ms, &o->until_ms))
         return false;
-    }
-    o->step_ms = step_for(o->until_ms - o->since_ms);
+    o->step_ms = hl_rest_step_for(o->until_ms - o->since_ms, HL_TALLY_MINUTE_MS);
     return true;
 }
 

@@ -11,7 +11,9 @@
 #include "config/config.h"
 #include "http/url.h"
 
-#define RUNS (HL_REST_PAGE | HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME | HL_REST_RUN_SEARCH)
+#define RUN_FILTERS (HL_REST_RUN_STATE | HL_REST_ASYNC | HL_REST_TIME | HL_REST_RUN_SEARCH)
+#define RUNS        (HL_REST_PAGE | RUN_FILTERS)
+#define HISTOGRAM   (HL_REST_PERIOD | RUN_FILTERS)
 #define DELIVERY_FILTERS                                                                           \
     (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
 #define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
@@ -38,6 +40,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/rerun", HL_REST_RUN, 0, hl_rest_rerun, false},
     {HL_METHOD_POST, "/v2/projects/{p}/apps/{a}/runs/{i}/cancel", HL_REST_RUN, 0, hl_rest_cancel_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs", HL_REST_READ, RUNS | HL_REST_APP, hl_rest_list_runs, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/runs/histogram", HL_REST_READ, HISTOGRAM | HL_REST_APP, hl_rest_show_histogram, false},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}", HL_REST_READ, HL_REST_WAIT, hl_rest_show_run, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/result", HL_REST_READ, HL_REST_WAIT, hl_rest_show_result, true},
     {HL_METHOD_GET, "/v2/projects/{p}/runs/{i}/events", HL_REST_READ, HL_REST_EVENTS, hl_rest_show_events, true},

@@ -24,7 +24,7 @@
 #include "store/question.h"
 #include "store/store.h"
 
-static const char *app_of(const struct hl_rest_call *call)
+const char *hl_rest_app_of(const struct hl_rest_call *call)
 {
     return *call->app ? call->app : call->params.app;
 }
@@ -34,15 +34,20 @@ static struct hl_recent_ask recent_ask(
 {
     const struct hl_rest_params *p = &call->params;
     struct hl_recent_ask ask = {.question = question,
-        .id = question == HL_RECENT_LIST ? p->cursor : call->id,
+        .id = hl_id_is_nil(&call->id) ? p->cursor : call->id,
         .state = p->state,
         .since_ms = p->since_ms,
         .until_ms = p->until_ms,
         .search = p->search,
         .limit = p->limit};
     hl_str_put(ask.project, sizeof(ask.project), call->project);
-    hl_str_put(ask.app, sizeof(ask.app), app_of(call));
+    hl_str_put(ask.app, sizeof(ask.app), hl_rest_app_of(call));
     return ask;
+}
+
+struct hl_recent_ask hl_rest_count_recent(const struct hl_rest_call *call)
+{
+    return recent_ask(call, HL_RECENT_COUNT);
 }
 
 /* ---- the list ---- */
@@ -56,7 +61,7 @@ static bool ask_for_list(struct hl_rest_call *call)
     if (!l)
         return false;
     hl_str_put(l->project, sizeof(l->project), call->project);
-    hl_str_put(l->app, sizeof(l->app), app_of(call));
+    hl_str_put(l->app, sizeof(l->app), hl_rest_app_of(call));
     l->state = p->state;
     l->is_async = p->is_async;
     l->since_ms = p->since_ms;

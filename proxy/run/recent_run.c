@@ -277,6 +277,19 @@ static void list(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
     }
 }
 
+static void count(const struct hl_recent_list *recent, struct hl_recent_ask *ask)
+{
+    const struct hl_list *node = recent->all.prev;
+    ask->rc = HL_OK;
+    for (; node != &recent->all; node = node->prev) {
+        const struct hl_recent *entry = HL_CONTAINER_OF(node, struct hl_recent, in_all);
+        if (entry->run.created_ms < ask->since_ms && !recent->is_mixed)
+            return;
+        if (is_wanted(entry, ask))
+            hl_run_curve_add(&ask->curve, entry->run.created_ms, entry->run.state, 1);
+    }
+}
+
 static struct hl_recent *find(const struct hl_recent_list *recent, const struct hl_recent_ask *ask)
 {
     for (struct hl_list *node = recent->all.prev; node != &recent->all; node = node->prev) {
@@ -313,6 +326,9 @@ struct hl_run *hl_recent_answer(const struct hl_recent_list *recent, struct hl_r
     switch (ask->question) {
     case HL_RECENT_LIST:
         list(recent, ask);
+        break;
+    case HL_RECENT_COUNT:
+        count(recent, ask);
         break;
     case HL_RECENT_GET:
         get(recent, ask);

@@ -15,6 +15,7 @@
 #include "loop/mailbox.h"
 #include "loop/slot.h"
 #include "route/plan.h"
+#include "store/run_curve.h"
 #include "store/record.h"
 #include "store/search.h"
 
@@ -88,6 +89,7 @@ void hl_recent_forget(struct hl_run *run);
 /* What the control thread asks of a worker, and the same memory back. */
 enum hl_recent_question {
     HL_RECENT_LIST,   /* rows that match, newest first */
+    HL_RECENT_COUNT,  /* those that match, in `curve` */
     HL_RECENT_GET,    /* the one with `id`: one row, or NOT_FOUND */
     HL_RECENT_CANCEL, /* the same, ended now: OK, NOT_FOUND, or CONFLICT: it has ended already */
 };
@@ -104,6 +106,7 @@ struct hl_recent_ask {
     int64_t since_ms, until_ms;  /* LIST: created then or later, before; 0: unbounded */
     struct hl_run_search search; /* LIST */
     uint32_t limit;
+    struct hl_run_curve curve; /* COUNT, which takes what LIST does; its span as asked */
 
     enum hl_err rc;
     struct hl_recent_run *rows; /* owned, malloc */

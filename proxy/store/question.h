@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "store/destination.h"
+#include "store/run_curve.h"
 #include "store/op.h"
 #include "store/search.h"
 #include "store/tally.h"
@@ -74,6 +75,11 @@ struct hl_list_runs {
     struct hl_run_search search;
     uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
     struct hl_id before;
+    /* Instead of rows: when those were accepted that are found among the `looks` newest. With has_more, `next` is the id
+     * of the last that was looked at. */
+    bool only_counts;
+    uint32_t looks;
+    struct hl_run_curve curve; /* its span as asked; reply: its counts */
 
     struct hl_run_row *rows; /* reply; owned by the message */
     size_t count;

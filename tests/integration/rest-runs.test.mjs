@@ -1,7 +1,9 @@
 // Whoever may can ask what became of a run: the list, one run, its result, and cancelling it.
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import http from 'node:http';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { assertRefused, control, pages } from './lib/rest.mjs';
@@ -212,6 +214,107 @@ test('runs are found by id, path, status, reason and webhook, synchronous ones t
         ['webhook=ok', /webhook must be none, pending, delivered or dead/],
     ])
         assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
+});
+
+const STATES = ['queued', 'running', 'success', 'failure', 'cancelled'];
+const HISTOGRAM = '/v2/projects/p/runs/histogram';
+
+/** What a histogram has in all, by state; each of its totals is the sum of its points. */
+function totals(histogram) {
+    for (const state of STATES) {
+        assert.equal(histogram[state].length, histogram.at.length);
+        assert.equal(histogram[state].reduce((a, b) => a + b, 0), histogram.total[state], state);
+    }
+    return STATES.map((state) => histogram.total[state]);
+}
+
+for (const [store, start] of [
+    ['sqlite', async () => ({})],
+    ['memory', async () => ({ HOOKLINE_STORE: 'memory' })],
+    ['postgres', async (t) => (await postgres(t)).env],
+])
+    test(`a list’s histogram has what the list has, by when it was accepted, in ${store}`, async (t) => {
+        const held = gate();
+        t.after(() => held.open());
+        const app = async (x) => {
+            await x.body();
+            if (x.path.endsWith('/held')) await held.promise;
+            await x.send(x.path.endsWith('/fails') ? 503 : 200, {}, 'ok');
+        };
+        const { call, sidecar } = await stage(t, { app, env: { HOOKLINE_APP_CONCURRENCY: '1', ...(await start(t)) } });
+        const ask = control(sidecar);
+        const before = new Date(Date.now() - 1000).toISOString();
+        await call('/v4/p/a/words/count');
+        const { id: failed } = await call('/v4/p/a/words/fails', { query: { async: 'true' } });
+        const { id: other } = await call('/v4/p/b/run', { query: { async: 'true' } });
+        await finished(ask, failed);
+        await until('the other has ended', async () => (await ask('GET', `/v2/projects/p/runs/${other}`)).json().finished_at);
+        const { id: running } = await call('/v4/p/a/held', { query: { async: 'true' } });
+        await until('it runs', async () => (await ask('GET', `${RUNS}/${running}`)).json().state === 'running');
+        await call('/v4/p/a/held', { query: { async: 'true' } });
+        await call('/v4/q/a/held', { query: { async: 'true' } });
+        const look = async (query) => (await ask('GET', `${HISTOGRAM}?${query}`)).json();
+        for (const [query, expected] of [
+            ['', [1, 1, 2, 1, 0]],
+            ['app=a', [1, 1, 1, 1, 0]],
+            ['async=true', [1, 1, 1, 1, 0]],
+            ['async=false', [0, 0, 1, 0, 0]],
+            ['state=queued', [1, 0, 0, 0, 0]],
+            ['state=running', [0, 1, 0, 0, 0]],
+            ['state=failure', [0, 0, 0, 1, 0]],
+            ['reason=app_error', [0, 0, 0, 1, 0]],
+            ['path=words', [0, 0, 1, 1, 0]],
+            ['path=held', [1, 1, 0, 0, 0]],
+            ['status=2xx', [0, 0, 2, 0, 0]],
+            [`id_prefix=${failed}`, [0, 0, 0, 1, 0]],
+            [`id_suffix=${running.slice(-8)}`, [0, 1, 0, 0, 0]],
+            ['webhook=dead', [0, 0, 0, 0, 0]],
+            [`since=${before}`, [1, 1, 2, 1, 0]],
+            ['period=hour', [1, 1, 2, 1, 0]],
+            [`since=${before.replace(/^..../, '2020')}&until=${before}`, [0, 0, 0, 0, 0]],
+        ]) {
+            const histogram = await look(query);
+            assert.deepEqual(totals(histogram), expected, query);
+            assert.equal(histogram.counted_by, 'created_at');
+            assert.equal(histogram.counted_since, histogram.since, query);
+            assert.ok(histogram.at.length <= 120);
+        }
+        const fine = await look(`since=${before}`);
+        assert.ok(fine.step_seconds < 60, 'a short span has short steps');
+        const at = fine.failure.findIndex((n) => n > 0);
+        const { created_at: created } = await finished(ask, failed);
+        assert.ok(fine.at[at] <= created && (!fine.at[at + 1] || fine.at[at + 1] > created));
+        for (const [query, pattern] of [
+            ['limit=5', /limit/],
+            ['state=lost', /state must be/],
+            ['period=hour&since=2026-01-01T00:00:00Z', /period must be/],
+            [`since=${new Date(Date.now() + 60_000).toISOString()}`, /since must be a time in the past/],
+        ])
+            assertRefused(await ask('GET', `${HISTOGRAM}?${query}`), 400, pattern);
+    });
+
+test('a histogram of more than are looked at is by when they ended, and says so', async (t) => {
+    const { call, sidecar } = await stage(t, { app: (x) => x.send(200) });
+    const { id } = await call(RUN, { query: { async: 'true' } });
+    await finished(control(sidecar), id);
+    await until('it is counted', async () =>
+        (await control(sidecar)('GET', '/v2/projects/p/overview')).json().total.runs === 1);
+    await sidecar.stop();
+    // A count is eight bytes, the lowest first: 40 bits of the number (store/tally.h).
+    const file = join(sidecar.dataDir, 'hookline.db');
+    await promisify(execFile)('sqlite3', [file, `UPDATE tally SET counts = x'a861000000' || substr(counts, 6);`]);
+    await sidecar.start();
+    const ask = control(sidecar);
+    const look = async (query) => (await ask('GET', `${HISTOGRAM}?${query}`)).json();
+    for (const query of ['', 'state=success', 'app=a&async=true', 'period=hour']) {
+        const histogram = await look(query);
+        assert.deepEqual(totals(histogram), [0, 0, 25_000, 0, 0], query);
+        assert.equal(histogram.counted_by, 'finished_at');
+        assert.ok(histogram.step_seconds >= 60, 'counts are by minute');
+    }
+    for (const query of ['state=failure', 'async=false', 'reason=timeout'])
+        assert.deepEqual(totals(await look(query)), [0, 0, 0, 0, 0], query);
+    assert.deepEqual(totals(await look('path=run')), [0, 0, 1, 0, 0], 'what the store does not count by is looked for');
 });
 
 test('a wrong parameter is a 400 that names it', async (t) => {

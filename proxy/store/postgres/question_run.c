@@ -172,8 +172,6 @@ static enum hl_err read_get_run(
 
 static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
 {
-    bool reads = hl_run_search_reads(s);
-    hl_pg_add_int(p, HL_PG_P_LOOKS, reads && !s->has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS);
     if (s->has_tail)
         hl_pg_add_str(p, HL_PG_P_TAIL, (struct hl_str){(const char *)s->tail, sizeof(s->tail)});
     else
@@ -185,6 +183,29 @@ static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
     hl_pg_add_str(p, HL_PG_P_PATH, hl_str_from(s->path));
 }
 
+static uint32_t looks_of(const struct hl_list_runs *l)
+{
+    bool reads = hl_run_search_reads(&l->search);
+    if (l->only_counts)
+        return l->looks;
+    return reads && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
+}
+
+static enum hl_pg_sql bind_count(
+    const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_list_runs *l)
+{
+    const struct hl_run_curve *h = &l->curve;
+    add_search(p, &l->search);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, looks_of(l));
+    hl_pg_add_int(p, HL_PG_P_FIRST_MS, h->first_ms);
+    hl_pg_add_int(p, HL_PG_P_STEP_MS, h->step_ms);
+    hl_pg_add_int(p, HL_PG_P_POINTS, h->n_points);
+    if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
+        return HL_PG_DO_COUNT_TICKETS;
+    hl_pg_add_kept_since(s, p);
+    return HL_PG_DO_COUNT_RUNS;
+}
+
 static enum hl_pg_sql bind_list_runs(
     const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m)
 {
@@ -194,6 +215,8 @@ static enum hl_pg_sql bind_list_runs(
     hl_pg_add_int(p, HL_PG_P_STATE, l->state);
     hl_pg_add_int(p, HL_PG_P_MODE, l->is_async);
     hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, &l->search);
+    if (l->only_counts)
+        return bind_count(s, p, l);
     hl_pg_add_int(p, HL_PG_P_MAX, (int64_t)l->limit + 1);
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_ASK_TICKETS;
@@ -202,6 +225,7 @@ static enum hl_pg_sql bind_list_runs(
     if (!hl_run_search_walks(&l->search))
         return HL_PG_DO_ASK_RUNS;
     add_search(p, &l->search);
+    hl_pg_add_int(p, HL_PG_P_LOOKS, looks_of(l));
     return HL_PG_DO_SEARCH_RUNS;
 }
 
@@ -220,12 +244,33 @@ static enum hl_err add_listed(struct hl_list_runs *l, struct hl_pg_row *from)
     return err;
 }
 
+static void read_counts(struct hl_list_runs *l, const PGresult *result)
+{
+    struct hl_run_curve *h = &l->curve;
+    for (int i = 0; i < PQntuples(result); i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        int64_t point = hl_pg_int(&row);
+        enum hl_run_state state = (enum hl_run_state)hl_pg_int(&row);
+        uint32_t n = (uint32_t)hl_pg_int(&row);
+        if (n > 0) {
+            hl_run_curve_add(h, h->first_ms + point * h->step_ms, state, n);
+            continue;
+        }
+        l->has_more = true;
+        hl_pg_id(&row, &l->next);
+    }
+}
+
 static enum hl_err read_list_runs(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
     struct hl_list_runs *l = (struct hl_list_runs *)m;
     enum hl_err err = HL_OK;
     (void)s;
+    if (l->only_counts) {
+        read_counts(l, result);
+        return HL_OK;
+    }
     l->rows = calloc(l->limit, sizeof(*l->rows));
     if (!l->rows)
         return HL_ERR_NOMEM;

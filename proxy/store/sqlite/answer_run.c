@@ -259,20 +259,18 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     return err;
 }
 
-/* Whether one that is looked at is wanted: of a search little is read of those that are not. */
-static enum hl_err is_searched(
-    struct hl_reading *r, const struct hl_run_search *s, const struct hl_id *id, bool *fits)
+/* Whether one that is looked at is wanted, and its state: little is read of it. */
+static enum hl_err look_at(struct hl_reading *r, const struct hl_run_search *s,
+    const struct hl_id *id, bool *fits, enum hl_run_state *state)
 {
     struct hl_sql_row row;
     struct hl_searched_run run = {.has_webhook = false};
-    *fits = hl_run_search_fits_id(s, id);
-    if (!*fits || !hl_run_search_reads(s))
-        return HL_OK;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
     hl_sql_bind_id(args, HL_ASK_P_RUN_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_SEARCHED, &row);
     if (err)
         return err;
+    *state = (enum hl_run_state)hl_sql_int(&row);
     run.reason = (enum hl_run_reason)hl_sql_int(&row);
     run.http_status = (uint16_t)hl_sql_int(&row);
     run.has_webhook = hl_sql_int(&row);
@@ -284,6 +282,14 @@ static enum hl_err is_searched(
     *fits = hl_run_search_fits(s, &run);
     hl_reading_done(r, HL_ASK_RUN_SEARCHED);
     return HL_OK;
+}
+
+static enum hl_err is_searched(
+    struct hl_reading *r, const struct hl_run_search *s, const struct hl_id *id, bool *fits)
+{
+    enum hl_run_state state;
+    *fits = hl_run_search_fits_id(s, id);
+    return *fits && hl_run_search_reads(s) ? look_at(r, s, id, fits, &state) : HL_OK;
 }
 
 /* The next id of a list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
@@ -327,6 +333,47 @@ static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
+static enum hl_err count_indexed(struct hl_reading *r, struct hl_list_runs *l,
+    const struct hl_id *before, const struct hl_id *from)
+{
+    struct hl_merge merge;
+    struct hl_id id;
+    uint32_t looks = 0;
+    hl_merge_init(&merge, r, l->state < 0 ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
+        l->looks < SEARCH_PIECE ? l->looks + 1 : SEARCH_PIECE);
+    enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    while (!err && !(err = hl_merge_next(&merge, &id))) {
+        enum hl_run_state state;
+        bool fits = hl_run_search_fits_id(&l->search, &id);
+        l->has_more = looks++ == l->looks;
+        if (l->has_more)
+            break;
+        l->next = id;
+        err = fits ? look_at(r, &l->search, &id, &fits, &state) : HL_OK;
+        if (!err && fits)
+            hl_run_curve_add(&l->curve, hl_id_time_ms(&id), state, 1);
+    }
+    hl_merge_fini(&merge);
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
+/* The last row that was added stays if it fits, or is counted instead. */
+static void keep_or_count(struct hl_list_runs *l, bool fits)
+{
+    struct hl_run_row *row = &l->rows[l->count - 1];
+    if (fits && l->only_counts)
+        hl_run_curve_add(&l->curve, row->created_ms, row->state, 1);
+    if (fits && !l->only_counts)
+        return;
+    hl_run_row_fini(row);
+    l->count--;
+}
+
+static size_t looks_of(const struct hl_list_runs *l)
+{
+    return l->only_counts ? l->looks : LOOKS;
+}
+
 static int compare_down(const void *a, const void *b)
 {
     return memcmp(b, a, sizeof(struct hl_id));
@@ -345,7 +392,7 @@ static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
             continue;
         if (memcmp(id, from, sizeof(*id)) < 0)
             break;
-        if (l->count == l->limit || looks++ == LOOKS) {
+        if (l->count == l->limit || looks++ == looks_of(l)) {
             l->has_more = true;
             break;
         }
@@ -353,12 +400,12 @@ static enum hl_err list_picked(struct hl_reading *r, struct hl_list_runs *l,
         l->next = *id;
         if (err && err != HL_ERR_NOT_FOUND)
             return err;
-        if (!err &&
-            (row->state != HL_RUN_RUNNING || !hl_store_name_fits(row->project, l->project) ||
-                !hl_store_name_fits(row->app, l->app) ||
-                (l->is_async >= 0 && row->is_async != l->is_async) ||
-                !hl_run_search_fits_row(&l->search, row)))
-            hl_run_row_fini(&l->rows[--l->count]);
+        if (!err)
+            keep_or_count(l, row->state == HL_RUN_RUNNING &&
+                                 hl_store_name_fits(row->project, l->project) &&
+                                 hl_store_name_fits(row->app, l->app) &&
+                                 (l->is_async < 0 || row->is_async == l->is_async) &&
+                                 hl_run_search_fits_row(&l->search, row));
     }
     return HL_OK;
 }
@@ -399,24 +446,26 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
     hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
     hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(l->app));
     enum hl_err err = HL_OK;
-    for (int looks = 0; !err; looks++) {
+    for (size_t looks = 0; !err; looks++) {
         struct hl_id id;
         err = hl_reading_row(r, HL_ASK_QUEUE, &row);
         if (err)
             break;
-        if (l->count == l->limit || looks == LOOKS) {
+        if (l->count == l->limit || looks == looks_of(l)) {
             l->has_more = true;
             break;
         }
         l->next = cursor_of(hl_sql_int(&row));
         hl_sql_id(&row, &id);
+        if (l->only_counts)
+            l->next = id;
         if (hl_sql_int(&row) && memcmp(&id, until, sizeof(id)) < 0 &&
             memcmp(&id, from, sizeof(id)) >= 0)
             err = add_row(r, l, &id, &run);
         else
             run = NULL;
-        if (!err && run && !hl_run_search_fits_row(&l->search, run))
-            hl_run_row_fini(&l->rows[--l->count]);
+        if (!err && run)
+            keep_or_count(l, hl_run_search_fits_row(&l->search, run));
     }
     hl_reading_done(r, HL_ASK_QUEUE);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -437,5 +486,6 @@ enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs
         return list_queued(r, l, &until, &from);
     if (l->state == HL_RUN_RUNNING)
         return list_picked(r, l, &before, &from);
-    return list_indexed(r, l, &before, &from);
+    return l->only_counts ? count_indexed(r, l, &before, &from)
+                          : list_indexed(r, l, &before, &from);
 }

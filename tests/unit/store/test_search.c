@@ -7,6 +7,7 @@
 #include "store/claim.h"
 #include "store/lease.h"
 #include "store/question.h"
+#include "store/run_curve.h"
 
 /* --- what a search says ------------------------------------------------------------------------ */
 
@@ -179,6 +180,89 @@ STORE_TEST(runs_are_found_by_both_ends_of_their_ids)
     cr_assert_eq(find(f, l, NULL), 6);
     cr_assert(hl_search_read_prefix(HL_STR("f"), &l.search));
     cr_assert_eq(find(f, l, NULL), 0);
+}
+
+/* The same as numbers: by state, of `looks` that are looked at. */
+static struct hl_list_runs count(struct fixture *f, struct hl_list_runs l, uint32_t looks)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    l.limit = 1;
+    l.only_counts = true;
+    l.looks = looks;
+    l.curve = (struct hl_run_curve){
+        .first_ms = now_ms - 3600000, .step_ms = 60000, .n_points = HL_RUN_CURVE_POINTS};
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 0, "no rows");
+    hl_list_runs_fini(&l);
+    return l;
+}
+
+static uint64_t sum(const struct hl_list_runs *l, enum hl_run_state state)
+{
+    return hl_run_curve_sum(&l->curve, state);
+}
+
+STORE_TEST(runs_are_counted_by_state)
+{
+    struct hl_id ids[6];
+    end_several(f, ids);
+    struct hl_list_runs l = count(f, all_runs(), 100);
+    cr_assert_eq(sum(&l, HL_RUN_SUCCESS), 2);
+    cr_assert_eq(sum(&l, HL_RUN_FAILURE), 3);
+    cr_assert_eq(sum(&l, HL_RUN_QUEUED), 1);
+    cr_assert_eq(sum(&l, HL_RUN_RUNNING) + sum(&l, HL_RUN_CANCELLED), 0);
+    cr_assert_not(l.has_more);
+    give_credit(f, &f->worker, 1, false);
+    hl_claimed_free(party_wait(&f->worker, HL_STORE_CLAIMED));
+    l = count(f, all_runs(), 100);
+    cr_assert_eq(sum(&l, HL_RUN_RUNNING), 1);
+    for (int state = 0; state <= HL_RUN_CANCELLED; state++) {
+        struct hl_list_runs one = all_runs();
+        one.state = state;
+        one = count(f, one, 100);
+        for (int other = 0; other <= HL_RUN_CANCELLED; other++)
+            cr_assert_eq(sum(&one, (enum hl_run_state)other),
+                state == other ? sum(&l, (enum hl_run_state)state) : 0);
+    }
+}
+
+STORE_TEST(runs_that_are_searched_for_are_counted)
+{
+    struct hl_id ids[6];
+    struct hl_list_runs l = all_runs();
+    end_several(f, ids);
+    l.search.reason = HL_REASON_APP_ERROR;
+    struct hl_list_runs found = count(f, l, 100);
+    cr_assert_eq(sum(&found, HL_RUN_FAILURE), 2);
+    cr_assert_eq(sum(&found, HL_RUN_SUCCESS) + sum(&found, HL_RUN_QUEUED), 0);
+    l.search.webhook = HL_SEARCH_PENDING;
+    found = count(f, l, 100);
+    cr_assert_eq(sum(&found, HL_RUN_FAILURE), 1);
+    l = all_runs();
+    strcpy(l.search.path, "/run");
+    l.state = HL_RUN_QUEUED;
+    found = count(f, l, 100);
+    cr_assert_eq(sum(&found, HL_RUN_QUEUED), 1);
+    strcpy(l.search.path, "/other");
+    found = count(f, l, 100);
+    cr_assert_eq(sum(&found, HL_RUN_QUEUED), 0);
+    strcpy(l.project, "q");
+    found = count(f, l, 100);
+    cr_assert_eq(sum(&found, HL_RUN_QUEUED), 0);
+}
+
+STORE_TEST(of_more_runs_than_are_looked_at_the_newest_are_counted)
+{
+    struct hl_id ids[6];
+    end_several(f, ids);
+    struct hl_list_runs l = count(f, all_runs(), 3);
+    uint64_t n = 0;
+    for (int state = 0; state <= HL_RUN_CANCELLED; state++)
+        n += sum(&l, (enum hl_run_state)state);
+    cr_assert_eq(n, 3);
+    cr_assert_eq(sum(&l, HL_RUN_QUEUED), 1, "the newest");
+    cr_assert(l.has_more);
+    cr_assert(hl_id_eq(&l.next, &ids[3]), "the last that was looked at");
 }
 
 /* --- deliveries -------------------------------------------------------------------------------- */

@@ -70,7 +70,8 @@ WHERE app_id = :app_id AND state = :state AND is_async = :is_async AND run_id < 
 ORDER BY run_id DESC LIMIT :max;
 
 -- name: RUN_SEARCHED
-SELECT coalesce(result.reason, 0), coalesce(result.http_status, 0), run.has_webhook, {run_deliveries}, run.path
+SELECT coalesce(result.state, run.has_begun), coalesce(result.reason, 0), coalesce(result.http_status, 0),
+    run.has_webhook, {run_deliveries}, run.path
 FROM run LEFT JOIN result ON result.number = run.number
 WHERE run.run_id = :run_id;
 
