@@ -53,7 +53,7 @@ struct hl_rest_calls {
     struct hl_id_source ids;
 };
 
-#define HL_REST_STORE_ANSWERS 3
+#define HL_REST_STORE_ANSWERS 6
 
 /* What a change is made to. */
 enum hl_rest_audited_kind {

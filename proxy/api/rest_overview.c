@@ -1,5 +1,5 @@
 /* rest_overview.c - how the runs of a span of time ended and how long they took, in numbers: in all, by app, and as
- * a series of points for charts. Admins also see deliveries, destinations that fail, and replicas. The lists of
+ * a series of points for charts (rest_series.c). Admins also see deliveries, destinations that fail, and replicas. The lists of
  * replicas and projects.
  * Thread: control.
  * Not here: the counting (store/tally.h). */
@@ -11,7 +11,9 @@
 
 #include "api/json.h"
 #include "api/rest_param.h"
+#include "api/rest_series.h"
 #include "api/rest_span.h"
+#include "base/clock.h"
 #include "config/config.h"
 #include "store/op.h"
 #include "store/overview.h"
@@ -162,7 +164,7 @@ static bool set_span(struct hl_rest_call *call, struct hl_overview *o)
     return true;
 }
 
-static void write_overview(struct hl_rest_call *call);
+static void go_on(struct hl_rest_call *call);
 
 void hl_rest_show_overview(struct hl_rest_call *call)
 {
@@ -180,22 +182,10 @@ void hl_rest_show_overview(struct hl_rest_call *call)
     o->is_async = call->params.is_async;
     o->with_deliveries = hl_rest_sees_all(call);
     hl_rest_ask_store(call, HL_STORE_OVERVIEW, &o->m);
-    hl_rest_then(call, write_overview);
+    hl_rest_then(call, go_on);
 }
 
 /* ---- figures ---- */
-
-static uint64_t count(const struct hl_overview_figures *f, int is_async, int state, int reason)
-{
-    uint64_t n = 0;
-    for (int a = 0; a < 2; a++)
-        for (int s = 0; s <= HL_RUN_CANCELLED; s++)
-            for (int r = 0; r < HL_OVERVIEW_REASONS; r++)
-                if ((is_async < 0 || a == is_async) && (state < 0 || s == state) &&
-                    (reason < 0 || r == reason))
-                    n += f->ends[a][s][r];
-    return n;
-}
 
 static json_t *integer(uint64_t n)
 {
@@ -217,7 +207,7 @@ static json_t *states_json(const struct hl_overview_figures *f)
     bool is_whole = true;
     for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
         is_whole &= json_object_set_new(object, hl_run_state_text((enum hl_run_state)state),
-                        integer(count(f, -1, state, -1))) == 0;
+                        integer(hl_overview_count(f, -1, state, -1))) == 0;
     return whole(object, is_whole);
 }
 
@@ -227,29 +217,24 @@ static json_t *reasons_json(const struct hl_overview_figures *f)
     bool is_whole = true;
     for (int reason = HL_REASON_NONE + 1; reason <= HL_REASON_LAST; reason++)
         is_whole &= json_object_set_new(object, hl_run_reason_text((enum hl_run_reason)reason),
-                        integer(count(f, -1, -1, reason))) == 0;
+                        integer(hl_overview_count(f, -1, -1, reason))) == 0;
     return whole(object, is_whole);
-}
-
-/* Of microseconds; null: there are none. */
-static json_t *ms_json(int64_t us)
-{
-    return us < 0 ? json_null() : json_real((double)us / 1000);
 }
 
 static json_t *times_json(const uint32_t buckets[HL_TALLY_BUCKETS])
 {
     return HL_JSON_OBJECT({"count", integer(hl_overview_sum(buckets))},
-        {"p50", ms_json(hl_overview_quantile(buckets, 50))},
-        {"p90", ms_json(hl_overview_quantile(buckets, 90))},
-        {"p99", ms_json(hl_overview_quantile(buckets, 99))});
+        {"p50", hl_rest_ms_json(hl_overview_quantile(buckets, 50))},
+        {"p90", hl_rest_ms_json(hl_overview_quantile(buckets, 90))},
+        {"p99", hl_rest_ms_json(hl_overview_quantile(buckets, 99))});
 }
 
 static json_t *figures_json(const struct hl_overview_figures *f)
 {
-    return HL_JSON_OBJECT({"runs", integer(count(f, -1, -1, -1))},
-        {"sync", integer(count(f, 0, -1, -1))}, {"async", integer(count(f, 1, -1, -1))},
-        {"states", states_json(f)}, {"reasons", reasons_json(f)}, {"run_ms", times_json(f->run)},
+    return HL_JSON_OBJECT({"runs", integer(hl_overview_count(f, -1, -1, -1))},
+        {"sync", integer(hl_overview_count(f, 0, -1, -1))},
+        {"async", integer(hl_overview_count(f, 1, -1, -1))}, {"states", states_json(f)},
+        {"reasons", reasons_json(f)}, {"run_ms", times_json(f->run)},
         {"queued_ms", times_json(f->wait)});
 }
 
@@ -273,71 +258,6 @@ static json_t *apps_json(const struct hl_overview *o)
             return NULL;
         }
     return array;
-}
-
-/* ---- the series ---- */
-
-static json_t *point_at(const struct hl_overview *o, size_t i)
-{
-    return hl_json_time(o->first_ms + (int64_t)i * o->step_ms);
-}
-
-static json_t *point_success(const struct hl_overview *o, size_t i)
-{
-    return integer(count(&o->points[i], -1, HL_RUN_SUCCESS, -1));
-}
-
-static json_t *point_failure(const struct hl_overview *o, size_t i)
-{
-    return integer(count(&o->points[i], -1, HL_RUN_FAILURE, -1));
-}
-
-static json_t *point_cancelled(const struct hl_overview *o, size_t i)
-{
-    return integer(count(&o->points[i], -1, HL_RUN_CANCELLED, -1));
-}
-
-static json_t *point_run_p50(const struct hl_overview *o, size_t i)
-{
-    return ms_json(hl_overview_quantile(o->points[i].run, 50));
-}
-
-static json_t *point_run_p99(const struct hl_overview *o, size_t i)
-{
-    return ms_json(hl_overview_quantile(o->points[i].run, 99));
-}
-
-static json_t *point_wait_p50(const struct hl_overview *o, size_t i)
-{
-    return ms_json(hl_overview_quantile(o->points[i].wait, 50));
-}
-
-static json_t *point_wait_p99(const struct hl_overview *o, size_t i)
-{
-    return ms_json(hl_overview_quantile(o->points[i].wait, 99));
-}
-
-static json_t *series_json(const struct hl_overview *o)
-{
-    static const struct {
-        const char *name;
-        json_t *(*point)(const struct hl_overview *o, size_t i);
-    } columns[] = {{"at", point_at}, {"success", point_success}, {"failure", point_failure},
-        {"cancelled", point_cancelled}, {"run_p50_ms", point_run_p50},
-        {"run_p99_ms", point_run_p99}, {"queued_p50_ms", point_wait_p50},
-        {"queued_p99_ms", point_wait_p99}};
-    json_t *series = HL_JSON_OBJECT({"step_seconds", integer((uint64_t)o->step_ms / 1000)});
-    for (size_t c = 0; series && c < HL_ARRAY_LEN(columns); c++) {
-        json_t *array = json_array();
-        bool is_whole = array != NULL;
-        for (size_t i = 0; is_whole && i < o->n_points; i++)
-            is_whole = hl_json_push(array, columns[c].point(o, i));
-        if (json_object_set_new(series, columns[c].name, array) != 0 || !is_whole) {
-            json_decref(series);
-            return NULL;
-        }
-    }
-    return series;
 }
 
 /* ---- what admins see ---- */
@@ -397,7 +317,7 @@ static json_t *overview_json(const struct hl_overview *o)
             {"counted_since", hl_json_time(o->counted_ms)}, {"queued", integer(o->queued)},
             {"running", integer(o->running)}, {"is_more_runs", json_boolean(o->is_more_runs)},
             {"total", figures_json(&o->total)}, {"apps", apps_json(o)},
-            {"is_more_apps", json_boolean(o->has_more_apps)}, {"series", series_json(o)});
+            {"is_more_apps", json_boolean(o->has_more_apps)}, {"series", hl_rest_series_json(o)});
     if (json && o->with_deliveries && !add_for_admins(json, o)) {
         json_decref(json);
         return NULL;
@@ -408,8 +328,25 @@ static json_t *overview_json(const struct hl_overview *o)
 static void write_overview(struct hl_rest_call *call)
 {
     const struct hl_overview *o = (const struct hl_overview *)call->answers[0];
-    if (o->m.rc == HL_OK)
-        hl_rest_end_json(call, 200, overview_json(o));
-    else
-        hl_rest_refuse_store(call, o->m.rc, "overview");
+    for (unsigned i = 0; i < call->answer_count; i++)
+        if (call->answers[i]->rc) {
+            hl_rest_refuse_store(call, call->answers[i]->rc, "overview");
+            return;
+        }
+    json_t *json = overview_json(o);
+    if (json && call->params.is_by_app &&
+        json_object_set_new(json, "series_by_app", hl_rest_app_series_json(call)) != 0) {
+        json_decref(json);
+        json = NULL;
+    }
+    hl_rest_end_json(call, 200, json);
+}
+
+static void go_on(struct hl_rest_call *call)
+{
+    const struct hl_overview *o = (const struct hl_overview *)call->answers[0];
+    if (o->m.rc || !call->params.is_by_app || o->n_apps == 0)
+        write_overview(call);
+    else if (hl_rest_ask_app_series(call))
+        hl_rest_then(call, write_overview);
 }

@@ -128,6 +128,11 @@ static bool read_period(struct hl_rest_call *call, struct hl_str value)
     return call->params.period_ms > 0;
 }
 
+static bool read_by(struct hl_rest_call *call, struct hl_str value)
+{
+    return call->params.is_by_app = hl_str_eq(value, HL_STR("app"));
+}
+
 static bool read_app(struct hl_rest_call *call, struct hl_str value)
 {
     if (value.n == 0 || value.n > HL_NAME_MAX)
@@ -257,6 +262,7 @@ static const struct param {
     {HL_REST_TIME, "since", read_since, TIME_ALLOWED},
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
     {HL_REST_PERIOD, "period", read_period, "hour, day or retention, without since or until"},
+    {HL_REST_PERIOD, "by", read_by, "app"},
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
     {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},

@@ -23,11 +23,11 @@ enum {
     HL_REST_LANES = 512,            /* limit, cursor; of destinations */
     HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
-    HL_REST_PERIOD = 4096,
-    HL_REST_ACTION = 8192,      /* of the audit */
-    HL_REST_DRAIN = 16384,      /* wait */
-    HL_REST_DRAIN_WAIT = 32768, /* timeout */
-    HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
+    HL_REST_PERIOD = 4096,          /* and by */
+    HL_REST_ACTION = 8192,          /* of the audit */
+    HL_REST_DRAIN = 16384,          /* wait */
+    HL_REST_DRAIN_WAIT = 32768,     /* timeout */
+    HL_REST_RELAYED = 65536,        /* as: by another replica alone, with its pass */
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
@@ -44,6 +44,7 @@ struct hl_rest_params {
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;
     int64_t period_ms; /* 0: none was named */
+    bool is_by_app;
     char app[HL_NAME_MAX + 1];
     struct hl_id run_id;         /* nil: any */
     struct hl_run_search search; /* of runs; of deliveries its status alone */

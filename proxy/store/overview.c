@@ -139,6 +139,31 @@ void hl_overview_begins(struct hl_overview *o, int64_t ms)
         o->counted_ms = ms;
 }
 
+uint64_t hl_overview_count(const struct hl_overview_figures *f, int is_async, int state, int reason)
+{
+    uint64_t n = 0;
+    for (int a = 0; a < 2; a++)
+        for (int s = 0; s <= HL_RUN_CANCELLED; s++)
+            for (int r = 0; r < HL_OVERVIEW_REASONS; r++)
+                if ((is_async < 0 || a == is_async) && (state < 0 || s == state) &&
+                    (reason < 0 || r == reason))
+                    n += f->ends[a][s][r];
+    return n;
+}
+
+static void subtract(uint32_t *from, const uint32_t *part, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        from[i] -= part[i] < from[i] ? part[i] : from[i];
+}
+
+void hl_overview_subtract(struct hl_overview_figures *f, const struct hl_overview_figures *part)
+{
+    subtract(&f->ends[0][0][0], &part->ends[0][0][0], sizeof(f->ends) / sizeof(uint32_t));
+    subtract(f->run, part->run, HL_TALLY_BUCKETS);
+    subtract(f->wait, part->wait, HL_TALLY_BUCKETS);
+}
+
 uint64_t hl_overview_sum(const uint32_t buckets[HL_TALLY_BUCKETS])
 {
     uint64_t n = 0;

@@ -7,6 +7,7 @@
 #include "store/tally.h"
 
 struct hl_overview;
+struct hl_overview_figures;
 struct hl_str;
 
 /* Rows of a minute and an app that one answer looks at, the newest first: about a tenth of a second. */
@@ -33,6 +34,12 @@ void hl_overview_add_row(struct hl_overview *o, struct hl_str project, struct hl
 /* Nothing is known of what ended before: the counting began then, or older rows are gone or were not looked
  * at. The latest of all that are said. */
 void hl_overview_begins(struct hl_overview *o, int64_t ms);
+
+/* How many ended so; -1: however. */
+uint64_t hl_overview_count(
+    const struct hl_overview_figures *f, int is_async, int state, int reason);
+/* What is left without `part`; of a part that was counted later, none is less than none. */
+void hl_overview_subtract(struct hl_overview_figures *f, const struct hl_overview_figures *part);
 
 /* Of `p` percent of them it is at most so long, in us; -1: there are none. */
 int64_t hl_overview_quantile(const uint32_t buckets[HL_TALLY_BUCKETS], unsigned p);

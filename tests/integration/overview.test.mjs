@@ -63,6 +63,37 @@ for (const store of STORES)
             (await ask('GET', '/v2/overview')).json().total.runs === 42);
     });
 
+for (const store of STORES)
+    test(`points by app are those of the five with most runs and of the rest, and are all there is, in ${store}`, async (t) => {
+        const { call, sidecar } = await stageOn(t, store);
+        const ask = control(sidecar);
+        const many = { a: 9, b: 8, c: 7, d: 6, e: 5, f: 2, g: 1 };
+        for (const [app, n] of Object.entries(many))
+            for (let i = 0; i < n; i++)
+                await call(`/v4/p/${app}/run`, { query: { async: 'true', status: app === 'c' && i < 3 ? 500 : 200 } });
+        await call('/v4/q/a/run', { query: { async: 'true' } });
+        await until('all have ended', async () => (await look(ask)).total.runs === 38);
+        const { series, series_by_app: apps } = await look(ask, '?by=app');
+        const sum = (list) => list.reduce((a, b) => a + b, 0);
+        assert.deepEqual(apps.map((one) => one.app_name), ['a', 'b', 'c', 'd', 'e', null]);
+        assert.deepEqual(apps.map((one) => one.project_id), ['p', 'p', 'p', 'p', 'p', null]);
+        assert.deepEqual(apps.map((one) => sum(one.success) + sum(one.failure)), [9, 8, 7, 6, 5, 3]);
+        assert.deepEqual(apps.map((one) => sum(one.failure)), [0, 0, 3, 0, 0, 0]);
+        for (const state of ['success', 'failure', 'cancelled'])
+            assert.deepEqual(series.at.map((_, i) => sum(apps.map((one) => one[state][i]))), series[state]);
+        const isMeasured = (one) => one.run_p50_ms.map((ms) => ms !== null);
+        assert.deepEqual(apps.map((one) => isMeasured(one).includes(true)), Array(6).fill(true));
+        const rest = apps.at(-1);
+        assert.deepEqual(isMeasured(rest), rest.success.map((n) => n > 0), 'of none there is no time');
+        assert.equal((await look(ask)).series_by_app, undefined, 'only who asks for it pays for it');
+        const [one, ...others] = (await look(ask, '?by=app&app=c')).series_by_app;
+        assert.deepEqual([one.app_name, others], ['c', []]);
+        assert.deepEqual((await look(ask, '?by=app&app=none')).series_by_app, []);
+        const all = (await ask('GET', '/v2/overview?by=app')).json().series_by_app;
+        assert.deepEqual(all.slice(0, 2).map((each) => [each.project_id, each.app_name]), [['p', 'a'], ['p', 'b']]);
+        assertRefused(await ask('GET', `${OVERVIEW}?by=path`), 400, /by.*app/);
+    });
+
 test('kills lose and repeat no count of what the store has ended', async (t) => {
     const { call, sidecar } = await stageOn(t, 'sqlite', { HOOKLINE_ASYNC_CONCURRENCY: '8' });
     const ask = control(sidecar);

@@ -21,12 +21,13 @@ static enum hl_err ask_minutes(struct hl_reading *r, struct hl_overview *o)
 {
     struct hl_sql_row row;
     int64_t looks = 0, minute = 0;
-    struct hl_sql_args *args = bind_scope(r, HL_ASK_MINUTES, o);
+    enum hl_ask which = *o->app ? HL_ASK_APP_MINUTES : HL_ASK_MINUTES;
+    struct hl_sql_args *args = bind_scope(r, which, o);
     hl_sql_bind_int(args, HL_ASK_P_FROM, hl_overview_first_minute(o));
     hl_sql_bind_int(args, HL_ASK_P_BEFORE, hl_overview_last_minute(o));
     hl_sql_bind_int(args, HL_ASK_P_MAX, HL_OVERVIEW_LOOKS);
     enum hl_err err;
-    while (!(err = hl_reading_row(r, HL_ASK_MINUTES, &row))) {
+    while (!(err = hl_reading_row(r, which, &row))) {
         struct hl_str project = hl_sql_str(&row), app = hl_sql_str(&row);
         minute = hl_sql_int(&row);
         hl_overview_add_row(o, project, app, minute, hl_sql_str(&row));

@@ -74,6 +74,22 @@ static void end_run(struct fixture *f, bool is_async, const char *app, enum hl_r
     hl_finish_free(finish);
 }
 
+Test(overview,
+    what_others_counted_is_left_out_and_later_counts_of_theirs_make_nothing_less_than_none)
+{
+    struct hl_overview_figures all = {.run = {[3] = 5, [9] = 1}, .wait = {[1] = 2}}, part = {0};
+    all.ends[1][HL_RUN_SUCCESS][HL_REASON_NONE] = 7;
+    part.ends[1][HL_RUN_SUCCESS][HL_REASON_NONE] = 4;
+    part.ends[0][HL_RUN_FAILURE][HL_REASON_TIMEOUT] = 1;
+    part.run[3] = 2;
+    part.run[9] = 2;
+    hl_overview_subtract(&all, &part);
+    cr_assert_eq(hl_overview_count(&all, -1, -1, -1), 3);
+    cr_assert_eq(hl_overview_count(&all, 1, HL_RUN_SUCCESS, -1), 3);
+    cr_assert_eq(hl_overview_sum(all.run), 3);
+    cr_assert_eq(hl_overview_sum(all.wait), 2);
+}
+
 STORE_TEST(ends_are_counted_by_state_reason_mode_and_app)
 {
     end_run(f, true, "a", HL_RUN_SUCCESS, HL_REASON_NONE, 1000);

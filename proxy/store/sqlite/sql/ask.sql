@@ -197,6 +197,13 @@ CROSS JOIN app ON app.app_id = tally.app_id
 WHERE tally.minute >= :from AND tally.minute < :before AND {in_scope}
 ORDER BY tally.minute DESC LIMIT :max;
 
+-- name: APP_MINUTES
+-- The same of one app: however many others there are, their rows are not read.
+SELECT app.project, app.name, tally.minute, tally.counts
+FROM app CROSS JOIN tally ON tally.app_id = app.app_id
+WHERE tally.minute >= :from AND tally.minute < :before AND {in_scope}
+ORDER BY tally.minute DESC LIMIT :max;
+
 -- name: COUNTED_SINCE
 SELECT v FROM meta WHERE k = 'counted_ms';
 
