@@ -62,11 +62,13 @@ static int show_option(
     struct hl_buf value;
     hl_buf_init(&value, 0);
     enum hl_err err = hl_option_show(option, config, &value);
+    const char *why = source->text ? "" : "  # default";
+    if (!source->text && hl_option_initial(option, config) != option->initial)
+        why = "  # HOOKLINE_WEBHOOK_PRESET";
     if (!err && source->file)
         fprintf(cli->out, "%s_FILE=%s\n", option->name, source->file);
     else if (!err)
-        fprintf(cli->out, "%s=%.*s%s\n", option->name, HL_STR_ARG(hl_buf_str(&value)),
-            source->text ? "" : "  # default");
+        fprintf(cli->out, "%s=%.*s%s\n", option->name, HL_STR_ARG(hl_buf_str(&value)), why);
     hl_buf_fini(&value);
     return err ? HL_CLI_FAILED : HL_CLI_OK;
 }
@@ -235,6 +237,10 @@ static int say_result(const struct hl_cli *cli, const struct check *c, bool is_r
         cli, is_running ? "note: a hookline is running here: " : "", hl_buf_str(&c->taken));
     if (c->problems.n > 0 || (c->taken.n > 0 && !is_running))
         return HL_CLI_USAGE;
+    if (c->config->webhook_preset != HL_WEBHOOK_PRESET_CONTRACT)
+        fprintf(cli->out, "note: a webhook is tried %u times, with delays of %.*s, after %.*s\n",
+            c->config->webhook_attempts, HL_STR_ARG(c->config->webhook_schedule),
+            HL_STR_ARG(c->config->webhook_retry_on));
     fputs("all settings are valid\n", cli->out);
     return HL_CLI_OK;
 }

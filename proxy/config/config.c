@@ -183,7 +183,8 @@ static enum hl_err parse_option(struct load *load, size_t i)
             option->name);
     if (source->file)
         return parse_file(load, option, source->file);
-    struct hl_str value = hl_str_from(source->text ? source->text : option->initial);
+    struct hl_str value =
+        hl_str_from(source->text ? source->text : hl_option_initial(option, load->config));
     struct hl_str inner = option->is_secret ? hl_str_unframe(value) : value;
     if (inner.n == 0 && value.n > 0)
         return report_value(load, option, "", inner);

@@ -110,9 +110,10 @@ struct hl_config {
     uint32_t max_waiters;
 
     /* webhooks */
-    struct hl_str webhook_schedule; /* as it was said; after loading it is `schedule` */
-    struct hl_schedule schedule;    /* see config/retry_rule.h */
-    struct hl_str webhook_retry_on; /* likewise */
+    enum hl_webhook_preset webhook_preset; /* the default of the two that follow */
+    struct hl_str webhook_schedule;        /* as it was said; after loading it is `schedule` */
+    struct hl_schedule schedule;           /* see config/retry_rule.h */
+    struct hl_str webhook_retry_on;        /* likewise */
     struct hl_webhook_retry_on retried;
     uint32_t
         webhook_attempts; /* after loading the number there is: the schedule's, if none was said */

@@ -229,6 +229,8 @@ const char *const hl_store_words[] = {[HL_STORE_SQLITE] = "sqlite",
     [HL_STORE_MEMORY] = "memory",
     [HL_STORE_POSTGRES] = "postgres",
     NULL};
+static const char *const preset_words[] = {
+    [HL_WEBHOOK_PRESET_CONTRACT] = "contract", [HL_WEBHOOK_PRESET_PRODUCTION] = "production", NULL};
 static const char *const payload_words[] = {
     [HL_WEBHOOK_PAYLOAD_FULL] = "full", [HL_WEBHOOK_PAYLOAD_THIN] = "thin", NULL};
 static const char *const resolve_words[] = {
@@ -245,6 +247,10 @@ static const char *const format_words[] = {
 #define FILE_ALLOWED      "a path of at most 4095 bytes"
 #define KEY_ALLOWED       "64 hexadecimal digits"
 #define CLAIM_ALLOWED     "at most 1024 bytes without control characters"
+
+/* HOOKLINE_WEBHOOK_PRESET=production */
+#define PRODUCTION_SCHEDULE "5s,1m,10m,1h,6h"
+#define PRODUCTION_RETRY_ON "network,404,408,425,429,5xx"
 
 #define ROW(kind, variable, field, value)                                                          \
     .name = "HOOKLINE_" variable, .type = HL_OPTION_##kind,                                        \
@@ -459,12 +465,16 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "SERVICE_NAME", service_name, "Service"), .is_valid = is_service_name,
         .allowed = "1 to 64 characters of a header name",
         .help = "stands for Service in X-Service-Webhook-Signature and -Timestamp"},
-    {ROW(TEXT, "WEBHOOK_SCHEDULE", webhook_schedule, "1s,4s"), .is_valid = hl_schedule_is_valid,
+    {ROW(WORD, "WEBHOOK_PRESET", webhook_preset, "contract"), .words = preset_words,
+        .help = "when a delivery is tried again, where HOOKLINE_WEBHOOK_SCHEDULE and HOOKLINE_WEBHOOK_RETRY_ON say "
+                "nothing; contract: by the defaults of these; production: for receivers that may be away for a while, "
+                PRODUCTION_SCHEDULE " after " PRODUCTION_RETRY_ON},
+    {ROW(TEXT, "WEBHOOK_SCHEDULE", webhook_schedule, "1s,4s"), .production = PRODUCTION_SCHEDULE, .is_valid = hl_schedule_is_valid,
         .allowed = "1 to 30 durations of at most 24h, separated by commas, such as 5s,1m,10m,1h",
         .help = "delays before the second, third … attempt of a delivery; there is one attempt more than delays"},
     {ROW(COUNT, "WEBHOOK_ATTEMPTS", webhook_attempts, "0"), .min = 1, .max = 31, .has_zero = true,
         .help = "attempts of a delivery in total: beyond the schedule its last delay repeats; 0: as the schedule says"},
-    {ROW(TEXT, "WEBHOOK_RETRY_ON", webhook_retry_on, "network,404,other"),
+    {ROW(TEXT, "WEBHOOK_RETRY_ON", webhook_retry_on, "network,404,other"), .production = PRODUCTION_RETRY_ON,
         .is_valid = hl_webhook_retry_on_is_valid,
         .allowed = "network, other, statuses such as 503 and classes such as 5xx, separated by commas; no 1xx, "
                    "which ends nothing, and no 2xx, which is delivered",
@@ -615,3 +625,9 @@ const struct hl_option hl_options[] = {
 /* clang-format on */
 
 const size_t hl_option_count = HL_ARRAY_LEN(hl_options);
+
+const char *hl_option_initial(const struct hl_option *option, const struct hl_config *config)
+{
+    bool is_other = option->production && config->webhook_preset == HL_WEBHOOK_PRESET_PRODUCTION;
+    return is_other ? option->production : option->initial;
+}

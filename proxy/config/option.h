@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 struct hl_buf;
+struct hl_config;
 
 enum hl_option_type {
     HL_OPTION_SWITCH,      /* bool */
@@ -27,6 +28,7 @@ struct hl_option {
     enum hl_option_type type;
     size_t offset;            /* of the field in struct hl_config */
     const char *initial;      /* the default as one would write it; "": not set */
+    const char *production;   /* the default with the webhook preset of that name; NULL: the same */
     const char *shown;        /* the default in words, where it depends on the machine; else NULL */
     uint64_t min, max;        /* COUNT, DURATION, SIZE */
     bool has_zero;            /* 0 is allowed too and means something else, see `help` */
@@ -53,5 +55,8 @@ extern const char *const hl_replica_role_words[];
 
 /* NULL when there is none of that name. */
 const struct hl_option *hl_option_find(struct hl_str name);
+
+/* What it is when nobody sets it. HOOKLINE_WEBHOOK_PRESET has been read already: its row stands before theirs. */
+const char *hl_option_initial(const struct hl_option *option, const struct hl_config *config);
 
 #endif

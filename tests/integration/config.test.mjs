@@ -34,6 +34,7 @@ const WRONG = [
     ['HOOKLINE_SERVICE_NAME', 'two words'],
     ['HOOKLINE_LOG_LEVEL', 'loud'],
     ['HOOKLINE_WEBHOOK_ATTEMPTS', '32'],
+    ['HOOKLINE_WEBHOOK_PRESET', 'staging'],
     ['HOOKLINE_STORE_MAX_BYTES', '0%'],
     ['HOOKLINE_WEBHOOK_CONCURRENCY', '999999999999'],
 ];
@@ -195,6 +196,18 @@ test('config show has every setting, and masks secrets', async (t) => {
         assert.match(stdout, /HOOKLINE_WEBHOOK_SECRET/);
         assert.doesNotMatch(stdout + stderr, /hidden/);
     }
+});
+
+test('what config show prints of a preset can be loaded, and config check says what it comes to', async () => {
+    const shown = await run(['config', 'show'], { HOOKLINE_WEBHOOK_PRESET: 'production' });
+    const lines = shown.stdout.split('\n').filter((line) => line.startsWith('HOOKLINE_WEBHOOK_'));
+    const env = Object.fromEntries(lines.map((line) => /^([A-Z_]+)=(.*?)(?:  # .*)?$/.exec(line).slice(1)));
+    assert.equal(env.HOOKLINE_WEBHOOK_SCHEDULE, '5s,1m,10m,1h,6h');
+    const again = await run(['config', 'show'], env);
+    assert.equal(again.code, 0);
+    for (const [name, value] of Object.entries(env)) assert.ok(again.stdout.includes(`${name}=${value}`), name);
+    const check = await run(['config', 'check'], { ...env, HOOKLINE_STORE: 'memory', HOOKLINE_AUTH: 'none' });
+    assert.match(check.stdout, /tried 6 times, with delays of 5s,1m,10m,1h,6h, after network,404,408,425,429,5xx/);
 });
 
 test('--help names every setting, --version the version', async () => {

@@ -63,6 +63,21 @@ test('HOOKLINE_WEBHOOK_RETRY_ON says what is tried again', async (t) => {
     }
 });
 
+test('with HOOKLINE_WEBHOOK_PRESET=production a receiver that is away for a while has its webhook then', { waits: true }, async (t) => {
+    const s = await stage(t, { env: { HOOKLINE_WEBHOOK_PRESET: 'production' } });
+    const away = ['/404', '/408', '/425', '/429', '/500', '/503'];
+    for (const path of away) {
+        let n = 0;
+        s.receiver.script(path, (x) => x.send(n++ ? 200 : Number(path.slice(1))));
+    }
+    s.receiver.script('/400', 400);
+    assert.equal((await finalDelivery(s, s.receiver.url('/400'))).state, 'dead');
+    const found = await Promise.all(away.map((path) => finalDelivery(s, s.receiver.url(path))));
+    assert.deepEqual(found.map((delivery) => delivery.state), away.map(() => 'delivered'));
+    for (const path of away) assert.equal(s.receiver.deliveries(path).length, 2, path);
+    assert.equal(s.receiver.deliveries('/400').length, 1);
+});
+
 test('Retry-After puts the next attempt off, up to the longest delay of the schedule', { waits: true }, async (t) => {
     const s = await stage(t, {
         env: { HOOKLINE_WEBHOOK_RETRY_ON: '503', HOOKLINE_WEBHOOK_SCHEDULE: '100ms,100ms,7s', HOOKLINE_WEBHOOK_ATTEMPTS: '3' },

@@ -269,6 +269,18 @@ Test(cli, shows_the_settings_that_hold)
     cr_assert(strstr(output, "HOOKLINE_WEBHOOK_SECRET=  # default\n"));
 }
 
+Test(cli, shows_which_settings_a_preset_has_made)
+{
+    cr_assert_eq(run(WORDS("config", "show"), ENVIRON("HOOKLINE_WEBHOOK_PRESET=production",
+                                                  "HOOKLINE_WEBHOOK_RETRY_ON=5xx")),
+        HL_CLI_OK);
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_PRESET=production\n"));
+    cr_assert(
+        strstr(output, "HOOKLINE_WEBHOOK_SCHEDULE=5s,1m,10m,1h,6h  # HOOKLINE_WEBHOOK_PRESET\n"));
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_RETRY_ON=5xx\n"));
+    cr_assert(strstr(output, "HOOKLINE_WEBHOOK_ATTEMPTS=6  # default\n"));
+}
+
 Test(cli, never_shows_a_secret)
 {
     cr_assert_eq(

@@ -130,6 +130,44 @@ Test(config, keeps_what_was_set)
     cr_assert_eq(config->passthrough, false);
 }
 
+Test(config, takes_webhooks_of_a_preset_for_what_nobody_says)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_PRESET=production"), HL_OK);
+    cr_assert_str_eq(config->webhook_schedule.p, "5s,1m,10m,1h,6h");
+    cr_assert_str_eq(config->webhook_retry_on.p, "network,404,408,425,429,5xx");
+    cr_assert_eq(config->schedule.n, 5);
+    cr_assert_eq(config->schedule.longest_ms, 6 * 3600 * 1000);
+    cr_assert_eq(config->webhook_attempts, 6);
+    cr_assert_not(config->retried.other);
+    cr_assert_eq(config->webhook_timeout_ms, 30000);
+}
+
+Test(config, lets_what_is_said_win_over_a_preset)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_SCHEDULE=2s", "HOOKLINE_WEBHOOK_PRESET=production",
+                     "HOOKLINE_WEBHOOK_RETRY_ON="),
+        HL_OK);
+    cr_assert_str_eq(config->webhook_schedule.p, "2s");
+    cr_assert_str_eq(config->webhook_retry_on.p, "network,404,408,425,429,5xx");
+    cr_assert_eq(config->webhook_attempts, 2);
+    hl_config_free(config);
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_PRESET=production", "HOOKLINE_WEBHOOK_ATTEMPTS=9",
+                     "HOOKLINE_WEBHOOK_RETRY_ON=network,404,other"),
+        HL_OK);
+    cr_assert_eq(config->schedule.n, 5);
+    cr_assert_eq(config->webhook_attempts, 9);
+    cr_assert(config->retried.other);
+    cr_assert_not(config->retried.statuses[503]);
+}
+
+Test(config, refuses_a_preset_that_there_is_not_with_the_list)
+{
+    cr_assert_eq(LOAD("HOOKLINE_WEBHOOK_PRESET=staging"), HL_ERR_INVALID);
+    cr_assert_eq(count_lines(&problems), 1);
+    cr_assert(has(&problems, "HOOKLINE_WEBHOOK_PRESET: \"staging\" is not allowed; allowed: "));
+    cr_assert(has(&problems, "contract") && has(&problems, "production"));
+}
+
 Test(config, counts_an_empty_value_as_not_set)
 {
     cr_assert_eq(LOAD("HOOKLINE_DRAIN_TIMEOUT=", "HOOKLINE_LISTEN=", "HOOKLINE_MAX_HEAD="), HL_OK);

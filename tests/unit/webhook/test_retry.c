@@ -1,5 +1,5 @@
 /* test_retry.c - which outcomes are tried again (contract 5), and the delays' bounds. */
-#include "config/retry_rule.h"
+#include "config/config.h"
 #include "webhook/retry.h"
 
 #include <criterion/criterion.h>
@@ -56,6 +56,28 @@ Test(retry, follows_the_contracts_table)
     for (size_t i = 0; i < HL_ARRAY_LEN(rows); i++)
         cr_assert_eq(hl_retry_verdict(&by_default, rows[i].status, 1, 3), rows[i].verdict, "%u",
             rows[i].status);
+}
+
+Test(retry, follows_the_preset_for_production)
+{
+    static const uint16_t again[] = {0, 404, 408, 425, 429, 500, 501, 502, 503, 504, 511, 599};
+    static const uint16_t final[] = {
+        301, 302, 304, 399, 400, 401, 403, 405, 409, 410, 422, 424, 426, 428, 430, 499, 600, 199};
+    char *variables[] = {"HOOKLINE_WEBHOOK_PRESET=production", NULL};
+    struct hl_config *config;
+    struct hl_buf said;
+    hl_buf_init(&said, 0);
+    cr_assert_eq(hl_config_load(&config, variables, &said, &said), HL_OK);
+    const struct hl_webhook_retry_on *list = &config->retried;
+    for (size_t i = 0; i < HL_ARRAY_LEN(again); i++)
+        cr_assert_eq(hl_retry_verdict(list, again[i], 5, config->webhook_attempts),
+            HL_ATTEMPT_RETRY, "%u", again[i]);
+    for (size_t i = 0; i < HL_ARRAY_LEN(final); i++)
+        cr_assert_eq(hl_retry_verdict(list, final[i], 1, config->webhook_attempts), HL_ATTEMPT_DEAD,
+            "%u", final[i]);
+    cr_assert_eq(hl_retry_verdict(list, 503, 6, config->webhook_attempts), HL_ATTEMPT_DEAD);
+    hl_config_free(config);
+    hl_buf_fini(&said);
 }
 
 Test(retry, follows_a_list_of_its_own)
