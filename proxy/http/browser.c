@@ -53,7 +53,7 @@ void hl_cors_write_preflight(char out[HL_CORS_PREFLIGHT_MAX], const struct hl_he
     else
         HL_WRITE(&w, "Authorization, Content-Type, Accept, Idempotency-Key, Prefer, "
                      "Last-Event-ID, X-Run-Attempts, X-Run-Keep, X-Run-Priority, "
-                     "X-Run-Start-Timeout, X-Run-Timeout, X-Webhook-Secret");
+                     "X-Run-Start-Timeout, X-Run-Tag, X-Run-Timeout, X-Webhook-Secret");
     HL_WRITE(&w, "\r\nAccess-Control-Max-Age: 600\r\n");
     hl_write(&w, "", 1);
     HL_ASSERT(hl_writer_end(&w) > 0);

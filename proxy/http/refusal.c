@@ -176,6 +176,19 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "with ms, s, m, h or d."),
     ROW(RUN_PRIORITY_FORM, 400, "X-Run-Priority must be a single field: high, normal or low."),
     ROW(RUN_ATTEMPTS_FORM, 400, "X-Run-Attempts must be a single field with a number above zero."),
+    ROW(RUN_TAG_EMPTY, 400,
+        "X-Run-Tag is empty at tag %s: write name=value with one comma between two, or leave "
+        "the field out."),
+    ROW(RUN_TAG_FORM, 400,
+        "X-Run-Tag has `%s`, which is no tag: write name=value, and no comma inside a value."),
+    ROW(RUN_TAG_NAME, 400, "X-Run-Tag has `%s`, whose name is not 1 to 64 of A-Z a-z 0-9 . _ - /."),
+    ROW(RUN_TAG_VALUE, 400,
+        "X-Run-Tag has `%s`, whose value is not 1 to 64 visible ASCII characters, with blanks only "
+        "between them, and without comma, quotation mark or backslash: percent-encode others."),
+    ROW(RUN_TAG_TWICE, 400, "X-Run-Tag has `%s`, and that name once before: send each name once."),
+    ROW(RUN_TAG_COUNT, 400,
+        "X-Run-Tag has more than 8 tags; `%s` is the ninth: send those that runs are looked for "
+        "by."),
     ROW(RUN_PRIORITY_RIGHT, 403,
         "X-Run-Priority asks for more than the account's max_priority, which is normal unless an "
         "admin has changed it; a token from outside has HOOKLINE_JWT_LIMITS, or its claim."),

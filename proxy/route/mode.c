@@ -3,6 +3,8 @@
  * Not here: which path is a run at all (route/plan.c). */
 #include "route/mode.h"
 
+#include <stdio.h>
+
 #include "base/compiler.h"
 #include "base/priority.h"
 #include "base/str.h"
@@ -212,6 +214,52 @@ static enum hl_refusal_cause read_run_fields(
         plan->terms.timeout_ms = stricter(plan->terms.timeout_ms, config->sync_timeout_ms);
     return fault;
 }
+
+/* ---- X-Run-Tag ---- */
+
+#define TOLD_MAX 48 /* of a tag that is none */
+
+/* Of one that is empty its number. */
+static void refuse_tag(struct hl_plan *plan, enum hl_tag_fault fault, struct hl_str bad,
+    size_t number, struct hl_plan_scratch *scratch)
+{
+    static const enum hl_refusal_cause causes[] = {[HL_TAG_EMPTY] = HL_REFUSAL_RUN_TAG_EMPTY,
+        [HL_TAG_NO_VALUE] = HL_REFUSAL_RUN_TAG_FORM,
+        [HL_TAG_BAD_NAME] = HL_REFUSAL_RUN_TAG_NAME,
+        [HL_TAG_BAD_VALUE] = HL_REFUSAL_RUN_TAG_VALUE,
+        [HL_TAG_TWICE] = HL_REFUSAL_RUN_TAG_TWICE,
+        [HL_TAG_TOO_MANY] = HL_REFUSAL_RUN_TAG_COUNT};
+    char told[TOLD_MAX + 1];
+    size_t n = bad.n < TOLD_MAX ? bad.n : TOLD_MAX;
+    for (size_t i = 0; i < n; i++)
+        told[i] = bad.p[i] >= ' ' && bad.p[i] <= '~' ? bad.p[i] : '?';
+    told[n] = '\0';
+    if (fault == HL_TAG_EMPTY)
+        snprintf(told, sizeof(told), "%zu", number);
+    struct hl_refusal why =
+        hl_refusal_say(scratch->detail, sizeof(scratch->detail), causes[fault], told, NULL);
+    hl_plan_refuse(plan, &why);
+}
+
+void hl_mode_read_tags(
+    struct hl_plan *plan, const struct hl_head *head, struct hl_plan_scratch *scratch)
+{
+    struct hl_tag_list list = {.text = scratch->tags};
+    for (size_t i = (size_t)head->first[HL_FIELD_X_RUN]; i < head->field_count; i++) {
+        const struct hl_field *field = &head->fields[i];
+        struct hl_str bad;
+        if (field->id != HL_FIELD_X_RUN || !hl_str_eq_nocase(field->name, HL_STR("x-run-tag")))
+            continue;
+        enum hl_tag_fault fault = hl_tags_add(&list, field->value, &bad);
+        if (fault) {
+            refuse_tag(plan, fault, bad, list.count + 1, scratch);
+            return;
+        }
+    }
+    plan->tags = (struct hl_str){list.text, list.n};
+}
+
+/* ---- what the caller asks of a run ---- */
 
 #define MAX_KEY 255
 

@@ -216,6 +216,8 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);
     if (fault != HL_REFUSAL_NONE)
         refuse(plan, fault);
+    else if (head->first[HL_FIELD_X_RUN] >= 0)
+        hl_mode_read_tags(plan, head, scratch);
 }
 
 static bool is_name(struct hl_str s)

@@ -4,6 +4,7 @@
 #define HL_ROUTE_PLAN_H
 
 #include "base/run_terms.h"
+#include "base/tag.h"
 #include "http/browser.h"
 #include "http/refusal.h"
 
@@ -46,12 +47,14 @@ struct hl_plan {
     struct hl_str webhook_url;  /* decoded; empty: none */
     struct hl_str webhook_secret;  /* the caller's; empty: none */
     struct hl_str idempotency_key; /* async; empty: none */
+    struct hl_str tags;            /* of the run (base/tag.h); empty: none */
     struct hl_run_terms terms;
 };
 
-/* Room for the decoded webhook URL, a refusal's detail and the rewritten target. */
+/* Room for the decoded webhook URL, the tags, a refusal's detail and the rewritten target. */
 struct hl_plan_scratch {
     char webhook_url[HL_WEBHOOK_URL_MAX + 1];
+    char tags[HL_TAGS_TEXT];
     char detail[HL_PLAN_DETAIL]; /* of a refusal that names what it is about */
     char *target; /* target_cap bytes, at least the head's size limit plus the run path */
     size_t target_cap;

@@ -210,3 +210,42 @@ Test(run_field, refused_wish_names_what_would_allow_it)
     ask("", "X-Run-Keep: true\r\n");
     cr_assert(strstr(plan.refusal.detail, "HOOKLINE_AUTH"), "%s", plan.refusal.detail);
 }
+
+/* ---- X-Run-Tag ---- */
+
+Test(run_field, tags_are_one_list_over_all_fields)
+{
+    static const char *const queries[] = {"", "?async=true", "?webhookEndpoint=https://e/"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(queries); i++) {
+        ask(queries[i], "X-Run-Tag: tier=gold , order = 17\r\nA: b\r\nx-run-TAG:n=a b\r\n");
+        cr_assert_eq(plan.kind, HL_PLAN_RUN, "%s", queries[i]);
+        cr_assert(hl_str_eq(plan.tags, HL_STR("tier=gold,order=17,n=a b")), "%s", queries[i]);
+    }
+    ask("", "X-Run-Timeout: 5\r\nX-Run-Tags: none\r\n");
+    cr_assert_eq(plan.kind, HL_PLAN_RUN);
+    cr_assert_eq(plan.tags.n, 0);
+}
+
+Test(run_field, tag_that_is_none_is_refused_by_name)
+{
+    static const struct {
+        const char *lines, *told;
+    } cases[] = {
+        {"X-Run-Tag:\r\n", "empty at tag 1"},
+        {"X-Run-Tag: a=1,b=2\r\nX-Run-Tag: ,c=3\r\n", "empty at tag 3"},
+        {"X-Run-Tag: gold\r\n", "`gold`, which is no tag"},
+        {"X-Run-Tag: a b=1\r\n", "`a b=1`, whose name"},
+        {"X-Run-Tag: a=\r\n", "`a=`, whose value"},
+        {"X-Run-Tag: a=\xc3\xa4\r\n", "`a=??`, whose value"},
+        {"X-Run-Tag: a=1\r\nX-Run-Tag: a=2\r\n", "`a=2`, and that name once before"},
+        {"X-Run-Tag: a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9\r\n", "`i=9` is the ninth"},
+        {"X-Run-Tag: a=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n",
+            "`a=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, whose value"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        ask(i % 2 ? "?async=true" : "", cases[i].lines);
+        cr_assert_eq(plan.kind, HL_PLAN_REFUSED, "%s", cases[i].lines);
+        cr_assert_eq(plan.refusal.status, 400);
+        cr_assert(strstr(plan.refusal.detail, cases[i].told), "%s", plan.refusal.detail);
+    }
+}
