@@ -13,7 +13,6 @@
 #include "api/rest_param.h"
 #include "api/rest_series.h"
 #include "api/rest_span.h"
-#include "base/clock.h"
 #include "config/config.h"
 #include "store/op.h"
 #include "store/overview.h"
