@@ -158,13 +158,28 @@ static bool read_suffix(struct hl_rest_call *call, struct hl_str value)
     return hl_search_read_tail(value, &call->params.search);
 }
 
+/* Of at most `max` bytes; `out` has room for a NUL behind them. */
+static bool read_words(struct hl_str value, char *out, size_t max)
+{
+    if (value.n == 0 || value.n > max || memchr(value.p, '\0', value.n))
+        return false;
+    *(char *)mempcpy(out, value.p, value.n) = '\0';
+    return true;
+}
+
 static bool read_path(struct hl_rest_call *call, struct hl_str value)
 {
-    char *path = call->params.search.path;
-    if (value.n == 0 || value.n > HL_SEARCH_PATH_MAX || memchr(value.p, '\0', value.n))
-        return false;
-    *(char *)mempcpy(path, value.p, value.n) = '\0';
-    return true;
+    return read_words(value, call->params.search.path, HL_SEARCH_PATH_MAX);
+}
+
+static bool read_error(struct hl_rest_call *call, struct hl_str value)
+{
+    return read_words(value, call->params.search.error, HL_ERROR_LINE_MAX);
+}
+
+static bool read_find(struct hl_rest_call *call, struct hl_str value)
+{
+    return read_words(value, call->params.search.find, HL_SEARCH_FIND_MAX);
 }
 
 static bool read_status(struct hl_rest_call *call, struct hl_str value)
@@ -272,6 +287,9 @@ static const struct param {
         "a status (404), a class (5xx) or none"},
     {HL_REST_RUN_SEARCH, "reason", read_reason, REASONS_ALLOWED},
     {HL_REST_RUN_SEARCH, "webhook", read_webhook, "none, pending, delivered or dead"},
+    {HL_REST_RUN_SEARCH, "error", read_error,
+        "a whole error as runs have it, of at most 640 bytes"},
+    {HL_REST_RUN_SEARCH, "find", read_find, "part of a path or an error, of at most 255 bytes"},
     {HL_REST_DELIVERY_SEARCH, "destination", read_destination, "a destination (https://host:port)"},
     {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
     {HL_REST_DRAIN, "wait", read_drain_wait, "a number of seconds"},

@@ -19,9 +19,10 @@ enum {
     HL_REST_APP = 32,
     HL_REST_RUN_ID = 64,
     HL_REST_WAIT = 128,
-    HL_REST_EVENTS = 256,           /* last_event_id, progress */
-    HL_REST_LANES = 512,            /* limit, cursor; of destinations */
-    HL_REST_RUN_SEARCH = 1024,      /* id_prefix, id_suffix, path, status, reason, webhook */
+    HL_REST_EVENTS = 256, /* last_event_id, progress */
+    HL_REST_LANES = 512,  /* limit, cursor; of destinations */
+    HL_REST_RUN_SEARCH =
+        1024, /* id_prefix, id_suffix, path, status, reason, webhook, error, find */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
     HL_REST_PERIOD = 4096,          /* and by */
     HL_REST_ACTION = 8192,          /* of the audit */

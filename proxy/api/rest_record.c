@@ -145,7 +145,8 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"content_type", hl_json_text_or_null(run->content_type)},
         {"content_encoding", hl_json_text_or_null(run->content_encoding)},
         {"encoding", hl_json_text_or_null(hl_str_from(encoding))},
-        {"result", json_string(result_of(run))}, {"deliveries", deliveries});
+        {"error", hl_json_text_or_null(run->error)}, {"result", json_string(result_of(run))},
+        {"deliveries", deliveries});
     return is_shared ? add_replica(json, run->replica) : json;
 }
 
@@ -182,6 +183,6 @@ json_t *hl_rest_recent_json(
         {"request_bytes", recent_size(run->request_size)},
         {"response_bytes", is_final ? recent_size(run->response_size) : json_null()},
         {"content_type", json_null()}, {"content_encoding", json_null()}, {"encoding", json_null()},
-        {"result", json_string("none")}, {"deliveries", deliveries});
+        {"error", json_null()}, {"result", json_string("none")}, {"deliveries", deliveries});
     return replica.n > 0 ? add_replica(json, replica) : json;
 }

@@ -155,6 +155,11 @@ void hl_list_runs_fini(struct hl_list_runs *l)
     l->count = l->n_picked = 0;
 }
 
+int hl_list_runs_state(const struct hl_list_runs *l)
+{
+    return l->state < 0 && l->search.error[0] ? HL_RUN_FAILURE : l->state;
+}
+
 void hl_get_delivery_fini(struct hl_get_delivery *g)
 {
     hl_delivery_row_fini(&g->delivery);

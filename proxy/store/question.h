@@ -89,6 +89,8 @@ struct hl_list_runs {
     size_t n_picked;
 };
 void hl_list_runs_fini(struct hl_list_runs *l);
+/* Of which state they are, or -1: only failures have an error. */
+int hl_list_runs_state(const struct hl_list_runs *l);
 
 /* GET_DELIVERY: reply OK fills `delivery`, with its attempts and their reports. */
 struct hl_get_delivery {

@@ -71,7 +71,7 @@ bool hl_status_range_read(struct hl_str text, struct hl_status_range *range)
 bool hl_run_search_reads(const struct hl_run_search *s)
 {
     return s->reason != HL_REASON_NONE || s->webhook != HL_SEARCH_ANY_WEBHOOK || s->status.is_set ||
-           s->path[0];
+           s->path[0] || s->error[0] || s->find[0];
 }
 
 bool hl_run_search_walks(const struct hl_run_search *s)
@@ -118,12 +118,19 @@ static bool fits_webhook(enum hl_search_webhook webhook, const struct hl_searche
     return true;
 }
 
+static bool has_part(struct hl_str text, const char *part)
+{
+    size_t n = strlen(part);
+    return n == 0 || (text.n >= n && memmem(text.p, text.n, part, n));
+}
+
 bool hl_run_search_fits(const struct hl_run_search *s, const struct hl_searched_run *run)
 {
-    size_t n = strlen(s->path);
     return (s->reason == HL_REASON_NONE || s->reason == run->reason) &&
            hl_status_range_fits(&s->status, run->http_status) && fits_webhook(s->webhook, run) &&
-           (n == 0 || (run->path.n >= n && memmem(run->path.p, run->path.n, s->path, n)));
+           has_part(run->path, s->path) &&
+           (!s->error[0] || hl_str_eq(run->error, hl_str_from(s->error))) &&
+           (has_part(run->path, s->find) || has_part(run->error, s->find));
 }
 
 bool hl_run_search_fits_row(const struct hl_run_search *s, const struct hl_run_row *row)
@@ -134,6 +141,7 @@ bool hl_run_search_fits_row(const struct hl_run_search *s, const struct hl_run_r
         .pending = row->deliveries_pending,
         .ok = row->deliveries_ok,
         .dead = row->deliveries_dead,
-        .path = row->path};
+        .path = row->path,
+        .error = row->error};
     return hl_run_search_fits_id(s, &row->run_id) && hl_run_search_fits(s, &run);
 }

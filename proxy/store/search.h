@@ -10,6 +10,7 @@
 #include "store/record.h"
 
 #define HL_SEARCH_PATH_MAX 255
+#define HL_SEARCH_FIND_MAX 255
 #define HL_SEARCH_TAIL     4 /* bytes at an id's end */
 
 /* How many ids one request compares, and how many records it looks at. */
@@ -38,6 +39,8 @@ struct hl_run_search {
     enum hl_search_webhook webhook;
     struct hl_status_range status;     /* of the app's answer */
     char path[HL_SEARCH_PATH_MAX + 1]; /* is part of the run's; empty: any */
+    char error[HL_ERROR_LINE_MAX + 1]; /* is the run's; empty: any */
+    char find[HL_SEARCH_FIND_MAX + 1]; /* is part of its path or its error; empty: any */
 };
 
 /* What a search looks at in a run. */
@@ -46,7 +49,7 @@ struct hl_searched_run {
     uint16_t http_status;
     bool has_webhook;
     uint32_t pending, ok, dead; /* its deliveries */
-    struct hl_str path;
+    struct hl_str path, error;
 };
 
 /* `text`: hex digits with or without dashes, at most 32 of them. False: it is something else. */

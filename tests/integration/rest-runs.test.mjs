@@ -317,6 +317,67 @@ test('a histogram of more than are looked at is by when they ended, and says so'
     assert.deepEqual(totals(await look('path=run')), [0, 0, 1, 0, 0], 'what the store does not count by is looked for');
 });
 
+/** What an app may answer when it says no, by the last part of its path, and the error of such a run. */
+const ANSWERS = {
+    problem: [500, 'application/problem+json', '{"title":"t","detail":"no such order"}', 'no such order'],
+    nested: [404, 'application/json', '{"error":{"message":"one\\ntwo"}}', 'one'],
+    text: [503, 'text/plain', '\r\n  boom  \nat line 3', 'boom'],
+    markup: [500, 'text/html', '<b onclick="alert(1)">boom</b>', '<b onclick="alert(1)">boom</b>'],
+    controls: [500, 'text/plain', 'a\x1b[31m\u202eb\u200f', 'a\ufffd[31m\ufffdb'],
+    latin: [500, 'text/plain', Buffer.from('donn\xe9es', 'latin1'), 'donn\ufffdes'],
+    line: [500, 'text/plain', '\u{1f600}'.repeat(50_000), '\u{1f600}'.repeat(160)],
+    number: [500, 'application/json', '{"detail":500}', null],
+    file: [500, 'text/plain', 'x'.repeat(300_000), null],
+    binary: [500, 'image/png', Buffer.from([0x89, 0x50, 0x4e, 0x47]), null],
+    empty: [500, 'text/plain', '', null],
+    fine: [200, 'application/json', '{"detail":"fine"}', null],
+};
+
+test('a run that failed says what went wrong, in lists too, and is found by it', async (t) => {
+    const answer = (x) => {
+        const [status, type, body] = ANSWERS[x.path.slice(1)];
+        return x.send(status, { 'content-type': type }, body);
+    };
+    const { call, receiver, sidecar } = await stage(t, { app: answer });
+    const ask = control(sidecar);
+    const ids = {};
+    for (const name of Object.keys(ANSWERS)) ids[name] = (await call(`/v4/p/a/${name}`, { query: { async: 'true' } })).id;
+    for (const [name, [, , , error]] of Object.entries(ANSWERS)) {
+        await finished(ask, ids[name]);
+        assert.equal((await ask('GET', `${RUNS}/${ids[name]}`)).json().error, error, name);
+    }
+    const listed = (await ask('GET', RUNS)).json().runs;
+    for (const run of listed) assert.equal(run.error, ANSWERS[run.path.slice(1)][3]);
+
+    const { id: recorded } = await call('/v4/p/a/text', { query: { webhookEndpoint: receiver.url('/hook') } });
+    const { id: forgotten } = await call('/v4/p/a/text');
+    await finished(ask, recorded);
+    assert.equal((await ask('GET', `${RUNS}/${recorded}`)).json().error, 'boom', 'a synchronous one that is stored');
+    assert.equal((await ask('GET', `${RUNS}/${forgotten}`)).json().error, null, 'one that is only remembered');
+
+    const found = async (query) => {
+        const { runs } = (await ask('GET', `${RUNS}?${new URLSearchParams(query)}`)).json();
+        return runs.map((run) => run.run_id);
+    };
+    assert.deepEqual(await found({ error: 'boom' }), [recorded, ids.text]);
+    assert.deepEqual(await found({ error: 'boom', path: 'markup' }), []);
+    assert.deepEqual(await found({ error: 'boom', state: 'success' }), []);
+    assert.deepEqual(await found({ error: 'no such' }), [], 'a part of it is not it');
+    assert.deepEqual(await found({ error: ANSWERS.line[3] }), [ids.line]);
+    assert.deepEqual(await found({ find: 'such order' }), [ids.problem]);
+    assert.deepEqual(await found({ find: 'boom' }), [recorded, ids.markup, ids.text]);
+    assert.deepEqual(await found({ find: 'nest' }), [ids.nested], 'its path');
+    assert.deepEqual(await found({ find: 'boom', state: 'queued' }), []);
+    for (const [query, pattern] of [
+        ['error=', /error must be a whole error/],
+        [`error=${'x'.repeat(641)}`, /error must be a whole error as runs have it, of at most 640 bytes/],
+        ['error=%ff', /error must be a whole error/],
+        [`find=${'x'.repeat(256)}`, /find must be part of a path or an error/],
+        ['find=a%00', /find must be part of a path or an error/],
+    ])
+        assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
+});
+
 test('a wrong parameter is a 400 that names it', async (t) => {
     const { sidecar } = await stage(t, { app: null });
     const ask = control(sidecar);

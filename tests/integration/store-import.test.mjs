@@ -21,10 +21,11 @@ const ONE = { HOOKLINE_ASYNC_CONCURRENCY: '1' };
 const newKey = () => randomBytes(32).toString('hex');
 const digest = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
-/** Answers with what came, and as much again if it is asked for; holds calls that say so. */
+/** Answers with what came, and as much again if it is asked for; holds, or fails, calls that say so. */
 const answers = (held) => async (exchange) => {
     const body = await exchange.body();
     if (exchange.get('x-held')) await Promise.race([held.promise, exchange.gone]);
+    if (exchange.get('x-fails')) return exchange.send(500, { 'content-type': 'text/plain' }, 'no such order');
     const padding = exchange.get('x-large') ? LARGE.toString() : '';
     await exchange.json({ digest: digest(body), mark: exchange.get('x-mark'), padding });
 };
@@ -64,7 +65,7 @@ async function leave(t, receiver) {
     const ended = {
         small: await begin({ hook: receiver.url('/done'), headers: { 'idempotency-key': 'of small' }, body: 'small' }),
         large: await begin({ headers: { 'x-large': '1' }, body: LARGE }),
-        dead: await begin({ hook: receiver.url('/dead') }),
+        dead: await begin({ hook: receiver.url('/dead'), headers: { 'x-fails': '1' } }),
     };
     for (const id of Object.values(ended)) await finished(id);
     await delivery(ended.small, (one) => one.state === 'delivered');
@@ -80,6 +81,7 @@ async function leave(t, receiver) {
     };
     const shown = {};
     for (const id of Object.values(ended)) shown[id] = await show(id);
+    assert.equal(shown[ended.dead].error, 'no such order');
     const results = {};
     for (const name of ['small', 'large']) results[ended[name]] = (await ask('GET', `${RUNS}/${ended[name]}/result`)).text;
     await all.sidecar.kill();
@@ -101,7 +103,7 @@ test('what an embedded store held goes on with replicas, and importing again cha
     for (const id of Object.values(left.queued)) assert.equal(all.calls(id), 1);
     const ended = async () => (await a.ask('GET', '/v2/projects/p/overview')).json().total.states;
     const counted = await ended();
-    assert.deepEqual(counted, { success: 6, failure: 0, cancelled: 0 }, 'what ended there and what ended here');
+    assert.deepEqual(counted, { success: 5, failure: 1, cancelled: 0 }, 'what ended there and what ended here');
     const result = async (id) => (await b.ask('GET', `${RUNS}/${id}/result`)).text;
     assert.deepEqual(JSON.parse(await result(left.queued.small)), { digest: digest('small'), mark: 'of old', padding: '' });
     assert.equal(JSON.parse(await result(left.queued.large)).digest, digest(LARGE));

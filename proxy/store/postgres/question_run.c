@@ -181,6 +181,8 @@ static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
     hl_pg_add_int(p, HL_PG_P_STATUS_TO, s->status.to);
     hl_pg_add_int(p, HL_PG_P_WEBHOOK, (int)s->webhook);
     hl_pg_add_str(p, HL_PG_P_PATH, hl_str_from(s->path));
+    hl_pg_add_str(p, HL_PG_P_ERROR, hl_str_from(s->error));
+    hl_pg_add_str(p, HL_PG_P_FIND, hl_str_from(s->find));
 }
 
 static uint32_t looks_of(const struct hl_list_runs *l)
@@ -212,7 +214,7 @@ static enum hl_pg_sql bind_list_runs(
     const struct hl_list_runs *l = (const struct hl_list_runs *)m;
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(l->project));
     hl_pg_add_str(p, HL_PG_P_APP, hl_str_from(l->app));
-    hl_pg_add_int(p, HL_PG_P_STATE, l->state);
+    hl_pg_add_int(p, HL_PG_P_STATE, hl_list_runs_state(l));
     hl_pg_add_int(p, HL_PG_P_MODE, l->is_async);
     hl_pg_add_bounds(p, &l->before, l->since_ms, l->until_ms, &l->search);
     if (l->only_counts)

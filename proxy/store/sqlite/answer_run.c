@@ -255,7 +255,7 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     enum hl_err err = HL_OK;
     for (int is_async = 0; is_async < 2 && !err; is_async++)
         if (l->is_async < 0 || l->is_async == is_async)
-            err = hl_merge_add(m, app_id, is_async, l->state);
+            err = hl_merge_add(m, app_id, is_async, hl_list_runs_state(l));
     return err;
 }
 
@@ -279,6 +279,7 @@ static enum hl_err look_at(struct hl_reading *r, const struct hl_run_search *s,
     run.ok = deliveries_in(packed, HL_DELIVERY_OK);
     run.dead = deliveries_in(packed, HL_DELIVERY_DEAD);
     run.path = hl_sql_str(&row);
+    run.error = hl_sql_str(&row);
     *fits = hl_run_search_fits(s, &run);
     hl_reading_done(r, HL_ASK_RUN_SEARCHED);
     return HL_OK;
@@ -318,7 +319,8 @@ static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
     bool walks = hl_run_search_walks(&l->search);
     uint32_t looks =
         hl_run_search_reads(&l->search) && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
-    hl_merge_init(&merge, r, l->state < 0 ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
+    bool is_any = hl_list_runs_state(l) < 0;
+    hl_merge_init(&merge, r, is_any ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
         walks ? SEARCH_PIECE : l->limit + 1);
     enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
     while (!err && !(err = next_searched(r, l, &merge, &looks, &id))) {

@@ -125,6 +125,44 @@ STORE_TEST(runs_are_found_by_how_they_ended)
     cr_assert(hl_id_eq(&found, &ids[3]));
 }
 
+static void fail_with(struct fixture *f, const char *error)
+{
+    struct hl_id id;
+    cr_assert_eq(record_run(f, (struct run_spec){.project = "p"}, &id), HL_OK);
+    struct hl_finish *finish = make_finish(&id, 1, NULL);
+    finish->outcome.reason = HL_REASON_APP_ERROR;
+    finish->outcome.state = HL_RUN_FAILURE;
+    strcpy(finish->outcome.error, error);
+    cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
+    hl_finish_free(finish);
+}
+
+STORE_TEST(runs_are_found_by_what_went_wrong)
+{
+    struct hl_id ids[6];
+    struct hl_list_runs l = all_runs();
+    end_several(f, ids);
+    fail_with(f, "no such order");
+    fail_with(f, "no such customer");
+    fail_with(f, "no such order");
+    strcpy(l.search.error, "no such order");
+    cr_assert_eq(find(f, l, NULL), 2);
+    l.state = HL_RUN_SUCCESS;
+    cr_assert_eq(find(f, l, NULL), 0);
+    l.state = HL_RUN_RUNNING;
+    cr_assert_eq(find(f, l, NULL), 0);
+    l = all_runs();
+    strcpy(l.search.error, "no such");
+    cr_assert_eq(find(f, l, NULL), 0, "not a part of it");
+    l.search.error[0] = '\0';
+    strcpy(l.search.find, "such");
+    cr_assert_eq(find(f, l, NULL), 3);
+    strcpy(l.search.find, "run");
+    cr_assert_eq(find(f, l, NULL), 9, "it is a part of each one's path");
+    l.state = HL_RUN_QUEUED;
+    cr_assert_eq(find(f, l, NULL), 1);
+}
+
 STORE_TEST(runs_are_found_by_their_webhooks)
 {
     struct hl_id ids[6], found;

@@ -100,7 +100,7 @@ ORDER BY t.run_id DESC LIMIT :max::bigint;
 
 -- part: looked_runs
 -- What a search looks at, newest first.
-SELECT r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path FROM :schema.run r
+SELECT r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path, r.error FROM :schema.run r
         WHERE r.run_id < :before::uuid AND r.run_id >= :from::uuid
             AND (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
             AND (:state::bigint < 0 OR r.state = :state::bigint)
@@ -118,14 +118,17 @@ SELECT r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path FROM :s
         AND (:status_from::bigint < 0
             OR coalesce(l.http_status, 0) BETWEEN :status_from::bigint AND :status_to::bigint)
         AND (octet_length(:path::bytea) = 0 OR position(:path::bytea IN l.path) > 0)
+        AND (octet_length(:error::bytea) = 0 OR l.error = :error::bytea)
+        AND (octet_length(:find::bytea) = 0 OR position(:find::bytea IN l.path) > 0
+            OR position(:find::bytea IN l.error) > 0)
         AND CASE :webhook::bigint WHEN 0 THEN true WHEN 1 THEN NOT l.has_webhook
             ELSE l.has_webhook AND EXISTS (
                 SELECT FROM :schema.delivery d WHERE d.run_id = l.run_id AND d.state = :webhook::bigint - 2) END;
 
 -- name: SEARCH_RUNS
 -- The same of a search (store/search.h). :looks how many are looked at, :tail an id's end or null, :reason or 0, :status_from
--- or -1, :status_to, :webhook or 0, :path a part of it or ''. The first column: not a run, but the last that was looked
--- at, where there may be more.
+-- or -1, :status_to, :webhook or 0, :path a part of it or '', :error or '', :find a part of either or ''. The first column:
+-- not a run, but the last that was looked at, where there may be more.
 WITH found AS MATERIALIZED (
     (SELECT l.run_id, false AS is_end FROM ({looked_runs}) l
     WHERE {searched}

@@ -71,7 +71,8 @@ ORDER BY run_id DESC LIMIT :max;
 
 -- name: RUN_SEARCHED
 SELECT coalesce(result.state, run.has_begun), coalesce(result.reason, 0), coalesce(result.http_status, 0),
-    run.has_webhook, {run_deliveries}, run.path
+    run.has_webhook, {run_deliveries}, run.path,
+    result.error
 FROM run LEFT JOIN result ON result.number = run.number
 WHERE run.run_id = :run_id;
 
