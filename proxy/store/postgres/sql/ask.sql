@@ -165,7 +165,7 @@ UNION ALL
 -- name: COUNT_TICKETS
 -- The same of those that have not ended: queued or running.
 WITH looked AS MATERIALIZED (
-    SELECT r.run_id, r.reason, r.http_status, r.has_webhook, r.path
+    SELECT r.run_id, r.reason, r.http_status, r.has_webhook, r.path, r.error
     FROM :schema.ticket t
     JOIN :schema.run r ON r.run_id = t.run_id
     WHERE t.run_id < :before::uuid AND t.run_id >= :from::uuid
