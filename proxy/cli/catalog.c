@@ -36,10 +36,12 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"runs list", hl_cli_runs_list,
         "[--project P] [--app A] [--state queued|running|success|failure|cancelled] "
         "[--async|--sync] [--path PART] [--status CODE|CLASS|none] [--reason REASON] "
-        "[--webhook none|pending|delivered|dead] [--since TIME] [--until TIME] [--limit N] "
-        "[--follow] [--json]",
+        "[--webhook none|pending|delivered|dead] [--error LINE] [--find PART] [--since TIME] "
+        "[--until TIME] [--limit N] [--columns NAMES] [--follow] [--json]",
         "list runs, newest first",
-        {"runs list --state failure --since 1h", "runs list --follow --app words"}, true},
+        {"runs list --state failure --since 1h --columns run,app,error,created",
+            "runs list --follow --app words"},
+        true},
     {"runs show", hl_cli_runs_show, "RUN_ID [--json]",
         "show what became of a run, with every attempt of its webhook",
         {"runs show " RUN, "runs show " RUN " --json"}, true},

@@ -82,6 +82,8 @@ static void write_page(struct hl_cli_target *target, const struct hl_cli_filter 
     hl_cli_target_query(target, "status", filter->status);
     hl_cli_target_query(target, "reason", filter->reason);
     hl_cli_target_query(target, "webhook", filter->webhook);
+    hl_cli_target_query(target, "error", filter->error);
+    hl_cli_target_query(target, "find", filter->find);
     hl_cli_target_query(target, "destination", filter->destination);
     if (filter->is_async || filter->is_sync)
         hl_cli_target_query(target, "async", filter->is_async ? "true" : "false");

@@ -17,6 +17,7 @@ struct hl_cli_table;
 struct hl_cli_filter {
     const char *project, *app, *state, *run, *since, *until, *limit;
     const char *path, *status, *reason, *webhook; /* of runs; of deliveries the status, and */
+    const char *error, *find;                     /* of runs */
     const char *destination;
     const char *action; /* of the audit */
     const char *after;  /* only what a list has behind the one with this id */

@@ -76,6 +76,7 @@ static void say_state(const struct hl_cli *cli, const json_t *run)
         if (strcmp(reason, reasons[i].reason) == 0)
             fprintf(cli->out, ": %s (%s)", reason, reasons[i].words);
     fputc('\n', cli->out);
+    hl_cli_report_line(cli, "error", run, "error");
 }
 
 /* Why it waits, where the app sleeps. */

@@ -1,7 +1,7 @@
 /* runs.c - `hookline runs list`, `cancel` and `rerun`. With --follow a list asks for the newest runs each second and
  * prints what was not there before: a line for each that comes, and for each change of its state.
- * Not here: `runs show` (report.c), responses and logs (outcome.c), `runs send` (call.c), `runs redeliver`
- * (redelivery.c). */
+ * Not here: the columns (run_column.c), `runs show` (report.c), responses and logs (outcome.c), `runs send` (call.c),
+ * `runs redeliver` (redelivery.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/lookup.h"
+#include "cli/run_column.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -70,7 +71,7 @@ static bool is_news(struct following *f, const json_t *run)
 static void print_head(const struct following *f)
 {
     bool is_short = f->screen.is_terminal;
-    fprintf(f->cli->out, "%s%-*s  %-*s  %-9s  %-6s  %-*s  %-8s  PATH%s\n",
+    fprintf(f->cli->out, "%s%-*s  %-*s  %-9s  %-6s  %-*s  %-8s  PATH  ERROR%s\n",
         hl_cli_color_faint(&f->screen), is_short ? DAYTIME : HL_CLOCK_TEXT - 1, "TIME",
         is_short ? HL_CLI_TAIL : HL_ID_TEXT, "RUN", "STATE", "STATUS", REASON_WIDTH, "REASON",
         "APP", hl_cli_color_end(&f->screen));
@@ -103,6 +104,8 @@ static void print_line(const struct following *f, const json_t *run)
     hl_cli_print_cell(out, text_of(run, "app_name"), 8);
     fputs("  ", out);
     hl_cli_print(out, text_of(run, "path"));
+    fputs("  ", out);
+    hl_cli_print(out, text_of(run, "error"));
     fputc('\n', out);
 }
 
@@ -177,46 +180,43 @@ static int follow(
 
 /* ---- list ---- */
 
-/* At 80 characters: which run of which app, why it failed and when, what of its webhook. */
-static const struct hl_cli_column columns[] = {{"RUN", HL_CLI_RUN_ID, 0},
-    {"PROJECT", HL_CLI_PLAIN, 8}, {"APP", HL_CLI_TEXT, 2}, {"PATH", HL_CLI_TEXT, 3},
-    {"MODE", HL_CLI_PLAIN, 7}, {"STATE", HL_CLI_PLAIN, 0}, {"REASON", HL_CLI_PLAIN, 1},
-    {"STATUS", HL_CLI_PLAIN, 5}, {"CREATED", HL_CLI_TIME, 0}, {"FINISHED", HL_CLI_TIME, 9},
-    {"WEBHOOK", HL_CLI_PLAIN, 4}};
-
-/* "delivered", "dead", "pending", or nothing: a run has one webhook at most. */
-static const char *webhook_of(const json_t *run)
-{
-    static const char *const states[] = {"dead", "pending", "delivered"};
-    const json_t *counts = json_object_get(run, "deliveries");
-    for (size_t i = 0; i < HL_ARRAY_LEN(states); i++)
-        if (json_integer_value(json_object_get(counts, states[i])) > 0)
-            return states[i];
-    return NULL;
-}
+/* A table whose columns were chosen. */
+struct run_table {
+    struct hl_cli_table table;
+    struct hl_cli_run_columns columns;
+};
 
 static void add_row(void *table, json_t *run)
 {
-    static const char *const members[] = {"run_id", "project_id", "app_name", "path", "mode",
-        "state", "reason", "status_code", "created_at", "finished_at"};
-    char text[HL_CLI_MEMBER_TEXT];
-    for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
-        hl_cli_table_add(table, hl_cli_member(run, members[i], text, sizeof(text)));
-    hl_cli_table_add(table, webhook_of(run));
+    const struct run_table *t = HL_CONTAINER_OF(table, struct run_table, table);
+    hl_cli_run_columns_add(&t->columns, table, run);
 }
 
-static int list(
-    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
+static int list(struct hl_cli_session *session, const struct hl_cli *cli,
+    struct hl_cli_filter *filter, struct run_table *t)
 {
     static const struct hl_cli_list all = {"/runs", "runs", add_row};
-    struct hl_cli_table table;
-    hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
-    return hl_cli_filter_list(session, cli, filter, &all, &table);
+    hl_cli_table_init_for(&t->table, cli->out, t->columns.each, t->columns.n);
+    return hl_cli_filter_list(session, cli, filter, &all, &t->table);
+}
+
+/* Whether what is asked for goes together; each fault is said. */
+static int check(const struct hl_cli *cli, const struct hl_cli_filter *filter, bool goes_on,
+    const char *columns, int status)
+{
+    if (goes_on && filter->until)
+        status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
+    if (columns && (goes_on || filter->is_json))
+        status = hl_cli_usage_error(cli, "--columns cannot be given with %s, which has its own",
+            goes_on ? "--follow" : "--json");
+    return status;
 }
 
 int hl_cli_runs_list(const struct hl_cli *cli)
 {
     struct hl_cli_filter filter = {.project = NULL};
+    struct run_table table;
+    const char *columns = NULL;
     bool goes_on = false;
     const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
         {.name = "--app", .text = &filter.app}, {.name = "--state", .text = &filter.state},
@@ -225,20 +225,22 @@ int hl_cli_runs_list(const struct hl_cli *cli)
         {.name = "--async", .is_given = &filter.is_async},
         {.name = "--sync", .is_given = &filter.is_sync}, {.name = "--path", .text = &filter.path},
         {.name = "--status", .text = &filter.status}, {.name = "--reason", .text = &filter.reason},
-        {.name = "--webhook", .text = &filter.webhook},
+        {.name = "--webhook", .text = &filter.webhook}, {.name = "--error", .text = &filter.error},
+        {.name = "--find", .text = &filter.find}, {.name = "--columns", .text = &columns},
         {.name = "--json", .is_given = &filter.is_json},
         {.name = "--follow", .is_given = &goes_on}};
     size_t count;
     struct hl_cli_session *session;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     status = hl_cli_filter_check(&filter, cli, status);
-    if (goes_on && filter.until)
-        status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
+    status = check(cli, &filter, goes_on, columns, status);
+    if (hl_cli_run_columns_read(&table.columns, cli, columns) != HL_CLI_OK)
+        status = HL_CLI_USAGE;
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = goes_on ? follow(session, cli, &filter) : list(session, cli, &filter);
+    status = goes_on ? follow(session, cli, &filter) : list(session, cli, &filter, &table);
     hl_cli_session_close(session);
     return status;
 }

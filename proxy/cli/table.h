@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cli/screen.h"
 
-#define HL_CLI_COLUMNS_MAX 12
+#define HL_CLI_COLUMNS_MAX 20
 #define HL_CLI_TAIL        8
 
 /* What gives way on a terminal that is too narrow: first columns with nothing in them, then ids are
@@ -54,6 +54,6 @@ void hl_cli_table_print(struct hl_cli_table *t, FILE *out);
 
 /* A member as a cell: strings as they are, numbers in digits, null as "-". `into` has `cap` bytes. */
 const char *hl_cli_member(const json_t *object, const char *name, char *into, size_t cap);
-#define HL_CLI_MEMBER_TEXT 320
+#define HL_CLI_MEMBER_TEXT 648 /* an error is the longest */
 
 #endif

@@ -34,8 +34,8 @@ test('runs list is a table, and JSON lines with --json', async (t) => {
         return (await cli(`runs show ${stored} --json`)).stdout.includes('"state":"success"');
     });
     const table = lines((await cli('runs list')).stdout);
-    assert.match(table[0], /^RUN +PROJECT +APP +PATH +MODE +STATE +REASON +STATUS +CREATED +FINISHED +WEBHOOK$/);
-    assert.match(table[1], new RegExp(`^${stored}  q +b +/run +async +success +- +200 +\\S+Z +\\S+Z +-$`));
+    assert.match(table[0], /^RUN +PROJECT +APP +PATH +MODE +STATE +REASON +STATUS +CREATED +FINISHED +WEBHOOK +ERROR$/);
+    assert.match(table[1], new RegExp(`^${stored}  q +b +/run +async +success +- +200 +\\S+Z +\\S+Z +- +-$`));
     assert.match(table[2], new RegExp(`^${sync}  p +a +/run +sync +success `));
     const ids = async (words) =>
         lines((await cli(`runs list --json ${words}`)).stdout).map((line) => JSON.parse(line).run_id);

@@ -119,6 +119,11 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['runs send a --json 1 --data 1 --method PUT', /no option "--method"/, /--json and --data are mutually exclusive/],
         ['completion tcsh', /bash, zsh and fish, not for "tcsh"/],
         ['completion', /bash, zsh or fish/],
+        ['runs list --columns run,eror', /^hookline runs list: --columns has no "eror"; it takes run, project, app, .*error\n/],
+        ['runs list --columns run,', /--columns has no ""; it takes run/],
+        ['runs list --columns run,run', /--columns has "run" twice/],
+        ['runs list --columns run --json', /--columns cannot be given with --json/],
+        ['runs list --columns run --follow', /--columns cannot be given with --follow/],
         ['runs list --url nowhere', /--url takes an address/],
         ['runs list --token-file x', /--token-file is for --url/],
     ]) {
@@ -158,6 +163,20 @@ test('at 80 columns runs list has each run’s app and why it failed', async (t)
     for (const word of [id.slice(-8), 'translate', 'failure', 'upstream_reset']) assert.ok(row.includes(word), row);
     const shown = await all.cli(`runs show ${row.split(' ')[0]} --json`);
     assert.equal(JSON.parse(shown.stdout).run_id, id, 'what the table shows of its id is enough');
+});
+
+test('runs list has the columns that are asked for, and what went wrong', async (t) => {
+    const all = await staged(t, { app: (x) => x.send(500, { 'content-type': 'text/plain' }, 'no such \x1b[1morder\n') });
+    const id = await ended(all, undefined, { fails: true });
+    const list = async (words) => lines((await all.cli(`runs list ${words}`)).stdout);
+    assert.deepEqual((await list('--columns error,state,run'))[1], `no such \ufffd[1morder  failure  ${id}`);
+    assert.match((await list('--columns=run,run_ms,method'))[0], /^RUN +RUN_MS +METHOD$/);
+    assert.match((await list(''))[1], / no such \ufffd\[1morder$/, 'the usual ones');
+    assert.equal((await list('--find order --columns run')).length, 2);
+    assert.equal((await list('--error order --columns run')).length, 1, 'that is not all of it');
+    const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('runs list');
+    for (const word of [id.slice(-8), 'app_error', 'no such']) assert.ok(lines(text)[1].includes(word), text);
+    assert.match((await all.cli(`runs show ${id}`)).stdout, /^error +no such \ufffd\[1morder$/m);
 });
 
 test('the beginning of an id is enough where it is one thing’s alone', async (t) => {
@@ -514,11 +533,11 @@ test('runs list --follow prints each run as it comes and as it ends', async (t) 
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
     await until('the first is there', () => text.includes(first));
-    assert.match(lines(text)[0], /^TIME +RUN +STATE +STATUS +REASON +APP +PATH$/);
+    assert.match(lines(text)[0], /^TIME +RUN +STATE +STATUS +REASON +APP +PATH +ERROR$/);
     const { id } = await all.call('/v4/p/a/slow', { query: { async: 'true' } });
-    await until('the second runs', () => new RegExp(`Z {2}${id} {2}running +- +- +a +/slow$`, 'm').test(text));
+    await until('the second runs', () => new RegExp(`Z {2}${id} {2}running +- +- +a +/slow +-$`, 'm').test(text));
     open();
-    await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +- +a +/slow$`, 'm').test(text));
+    await until('and has ended', () => new RegExp(`Z {2}${id} {2}success +200 +- +a +/slow +-$`, 'm').test(text));
     assert.equal(lines(text).filter((line) => line.includes(first)).length, 1, text);
     await all.sidecar.stop();
     assert.match((await all.cli('runs list --follow', { code: 1 })).stderr, /no hookline is running here/);
@@ -535,8 +554,8 @@ test('runs list --follow fits a terminal of 80 columns', async (t) => {
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
     const [head, row] = await until('its line is there', () => text.split('\r\n').length > 2 && text.split('\r\n'));
-    assert.match(head, /^TIME +RUN +STATE +STATUS +REASON +APP +PATH$/);
-    assert.match(row, new RegExp(`^\\d\\d:\\d\\d:\\d\\dZ {2}${id.slice(-8)} {2}success +200 +- +a +/run$`));
+    assert.match(head, /^TIME +RUN +STATE +STATUS +REASON +APP +PATH +ERROR$/);
+    assert.match(row, new RegExp(`^\\d\\d:\\d\\d:\\d\\dZ {2}${id.slice(-8)} {2}success +200 +- +a +/run +-$`));
     assert.ok(head.length <= 80 && row.length <= 80);
 });
 
