@@ -182,6 +182,68 @@ test('keys go through rows and pages, to the search, and not while something is 
     assert.match(await hashOf(page), /^#\/runs\//, 'turned off, they do nothing');
 });
 
+test('Ctrl-K leads to pages, runs, filters and settings by keyboard alone', async (t) => {
+    const { page, sidecar, headers, call } = await scene(t, { isShared: true });
+    const { id } = await call('/v4/p/a/run', { query: { async: 'true' }, headers, body: '{}' });
+    const palette = page.getByRole('dialog', { name: 'Go to, find or change' });
+    const chosen = palette.getByRole('option', { selected: true });
+    const type = async (text, found, hash) => {
+        await page.keyboard.press('Control+k');
+        await palette.getByRole('combobox').fill(text);
+        await chosen.getByText(found).waitFor();
+        const named = await palette.getByRole('combobox').getAttribute('aria-activedescendant');
+        assert.equal(await chosen.getAttribute('id'), named);
+        await page.keyboard.press('Enter');
+        await palette.waitFor({ state: 'detached' });
+        if (hash) await until(`${text} leads there`, async () => (await hashOf(page)) === hash);
+    };
+    await page.keyboard.press('Control+k');
+    await palette.waitFor();
+    await chosen.getByText('Overview').waitFor();
+    await assertAccessible(page, 'the palette');
+    await page.keyboard.press('ArrowDown');
+    await chosen.getByText('Runs', { exact: true }).waitFor();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp'); // round
+    await chosen.getByText(/^Rows: /).waitFor();
+    await page.keyboard.press('Escape');
+    await palette.waitFor({ state: 'detached' });
+    await type('state:lost', 'Find “state:lost” among the runs', '#/runs?q=state%3Alost');
+    await type('aud', 'Audit', '#/audit');
+    await type('state:failure app:a', 'Runs: state failure, app a', '#/runs?state=failure&app=a');
+    await type(id, `Open run ${id}`, `#/runs/${id}`);
+    await goTo(page, '#/runs');
+    await type(id.slice(-8), `…${id.slice(-8)}`, `#/runs/${id}`);
+    await type('order 17', 'Find “order 17” among the runs', '#/runs?q=order+17');
+    await type('comfortable', 'Rows: comfortable');
+    assert.equal(await page.getByRole('button', { name: 'Rows: comfortable' }).count(), 1);
+    const viewer = await openDashboard(t, sidecar, { role: 'viewer' });
+    await viewer.keyboard.press('Control+k');
+    await viewer.getByRole('option', { name: 'Deliveries' }).waitFor();
+    assert.equal(await viewer.getByRole('option', { name: 'New run' }).count(), 0, 'what it may not do');
+});
+
+test('the theme that was chosen holds before any module runs, and in other tabs', async (t) => {
+    const { page, sidecar } = await scene(t, { isShared: true, complaints: /ERR_FAILED/ });
+    const back = (tab) => tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await back(page);
+    const other = await page.context().newPage();
+    await other.goto(sidecar.adminUrl);
+    await page.getByRole('button', { name: 'Theme: system' }).click();
+    await page.getByRole('button', { name: 'Theme: light' }).click();
+    await page.getByRole('button', { name: 'Theme: dark' }).waitFor();
+    const dark = await back(page);
+    assert.notEqual(dark, light);
+    await until('the other tab is dark, too', async () => (await back(other)) === dark);
+    await page.route('**/main.js', (route) => route.abort());
+    await page.reload();
+    assert.equal(await back(page), dark);
+    await page.unroute('**/main.js');
+    await page.reload();
+    await page.getByRole('button', { name: 'Theme: dark' }).click();
+    assert.equal(await back(page), light, 'as the system says');
+});
+
 test('a new tab is signed in as the others are, and signed out with them', async (t) => {
     const { page, sidecar } = await scene(t, { runs: 1 });
     const id = await page.locator('.runs tbody a').first().getAttribute('href');

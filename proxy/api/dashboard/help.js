@@ -7,6 +7,7 @@ const KEYS = [
     [['k'], 'row before'],
     [['Enter'], 'open the row'],
     [['/'], 'to the search, or the first filter'],
+    [['Ctrl K'], 'go to, find or change anything'],
     [['?'], 'this list'],
 ];
 

@@ -91,6 +91,13 @@ function showTop(name) {
     fill(
         top,
         h('a.brand', { href: '#/' }, h('span.mark', { 'aria-hidden': 'true' }), h('span', {}, 'hookline')),
+        h(
+            'button.button.search-open',
+            { type: 'button', onclick: openPalette, title: 'Go to, find or change (Ctrl K)', 'aria-keyshortcuts': 'Control+K' },
+            icon('search'),
+            h('span', {}, 'Search'),
+            h('kbd', { 'aria-hidden': 'true' }, 'Ctrl K'),
+        ),
         h('nav', { 'aria-label': 'Pages' }, links),
         h(
             'div.who',
@@ -137,6 +144,21 @@ function zoneButton() {
     const showPressed = () => element.setAttribute('aria-pressed', String(isUtc()));
     showPressed();
     return element;
+}
+
+async function openPalette() {
+    const palette = await import('./palette.js').catch(() => null);
+    if (!palette) return announce('hookline does not answer');
+    const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page) && !page.of);
+    palette.open(
+        pages.map(([key, page]) => [page.title, `#/${key}`]),
+        [
+            ...(mayShow(PAGES.new) ? [['New run', () => (location.hash = '#/new')]] : []),
+            ['Copy the address of this page', () => navigator.clipboard?.writeText(location.href).then(() => announce('Copied'))],
+            ['Keyboard: all keys', openHelp],
+            [api.session.token ? 'Sign out' : 'Change project', () => end()],
+        ],
+    );
 }
 
 /** Leads from one theme to the next; which holds is what it is called. */
@@ -379,6 +401,11 @@ api.onRefused.call = (error) => end(error);
 document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault();
     main.focus();
+});
+addEventListener('keydown', (event) => {
+    if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || !api.session) return;
+    event.preventDefault();
+    openPalette();
 });
 addEventListener('look', () => looks.forEach((draw) => draw()));
 addEventListener('hashchange', () => {
