@@ -145,6 +145,37 @@ test('times are told in UTC when that is wanted, and it is remembered', async (t
     assert.notEqual(await cell.innerText(), utc);
 });
 
+test('times say how long ago, exactly when pointed at, copied or wanted so', async (t) => {
+    const { page } = await scene(t, { runs: 2 });
+    const cells = page.locator('.runs tbody time');
+    await cells.nth(1).getByText(/^(now|\d+ (s|min) ago)$/).waitFor();
+    const exact = await cells.nth(1).getAttribute('title');
+    assert.match(exact, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC$/);
+    await page.clock.install();
+    await cells.first().evaluate((time) => (time.dateTime = new Date(Date.now() - 7_200_000).toISOString()));
+    await page.clock.runFor(1000);
+    await cells.first().getByText('2 h ago').waitFor();
+    const copied = (from, to) =>
+        page.evaluate(
+            ([first, last]) => {
+                const times = document.querySelectorAll('.runs tbody time');
+                getSelection().setBaseAndExtent(times[first].firstChild, 0, last < 0 ? times[first].firstChild : document.querySelector('.runs'), last < 0 ? 1 : 2);
+                const event = new ClipboardEvent('copy', { clipboardData: new DataTransfer(), bubbles: true, cancelable: true });
+                document.dispatchEvent(event);
+                return event.defaultPrevented ? event.clipboardData.getData('text/plain') : getSelection().toString();
+            },
+            [from, to],
+        );
+    assert.equal(await copied(1, -1), exact);
+    assert.ok((await copied(0, 0)).includes(exact), 'in a copied table, too');
+    await page.clock.runFor(1);
+    await cells.nth(1).getByText(/ago$/).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to' }).fill('times exact');
+    await page.keyboard.press('Enter');
+    await cells.nth(1).getByText(/^\d\d:\d\d:\d\d$/).waitFor();
+});
+
 test('keys go through rows and pages, to the search, and not while something is typed', async (t) => {
     const { page } = await scene(t, { runs: 3, complaints: /404/ });
     await page.locator('.runs tbody tr').nth(2).waitFor();

@@ -270,7 +270,7 @@ function showEvent(event, onUnfold) {
         'li',
         {},
         h('span.event-id', { title: name }, name.length > ID ? `…${name.slice(1 - ID)}` : name),
-        h('span.event-time', {}, typeof at === 'number' ? time(new Date(at).toISOString()) : at),
+        h('span.event-time', {}, typeof at === 'number' ? time(new Date(at).toISOString(), { style: 'short' }) : at),
         h(
             'div.event-data',
             {},

@@ -1,7 +1,7 @@
 // format.js - times, sizes and texts of others, as people read them.
 import { now } from './clock.js';
 import { h } from './dom.js';
-import { formatter } from './zone.js';
+import { formatter, isExact } from './zone.js';
 
 const clock = formatter({ timeStyle: 'medium' });
 const day = formatter({ day: 'numeric', month: 'short' });
@@ -9,26 +9,65 @@ const full = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
 const date = formatter({ dateStyle: 'medium' });
 
 const TAIL = 8;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 
 const STYLES = {
     full,
     date,
     short: (at) => (date(at) === date(new Date()) ? clock(at) : `${day(at)}, ${clock(at)}`),
+    ago: (at) => (isExact() ? STYLES.short(at) : ago(at)),
 };
 
-/** The time in the reader's zone (zone.js), as short as today allows; the exact one in UTC when pointed at. */
-export function time(text, { style = 'short', empty = '–' } = {}) {
+/**
+ * How long ago it was, or how long until then, unless the reader wants it exactly (zone.js); the exact one in UTC when
+ * pointed at, and in what is copied. Styles: 'ago', 'short' (as today allows), 'full', 'date'.
+ */
+export function time(text, { style = 'ago', empty = '–' } = {}) {
     if (!text) return h('span.none', {}, empty);
     const title = text.replace('T', ' ').replace('Z', ' UTC');
     const attributes = { datetime: text, title, 'data-style': style };
     return h('time', attributes, STYLES[style](new Date(text)));
 }
 
-/** Those that are on the page, once the zone is another. */
-export function renewTimes() {
-    for (const element of document.querySelectorAll('time[data-style]'))
-        element.textContent = STYLES[element.dataset.style](new Date(element.dateTime));
+/** In one unit, rounded down: 12 s ago, 4 min ago, 3 h ago, 2 d ago, in 5 s. What is long past has its date. */
+function ago(at) {
+    const ms = now() - at;
+    const far = Math.abs(ms);
+    if (far < SECOND) return 'now';
+    if (far >= 14 * DAY) return date(at);
+    const [unit, word] = [[DAY, 'd'], [HOUR, 'h'], [MINUTE, 'min'], [SECOND, 's']].find(([least], i) => far >= least * (i ? 1 : 2));
+    const amount = `${Math.floor(far / unit)} ${word}`;
+    return ms < 0 ? `in ${amount}` : `${amount} ago`;
 }
+
+/** Those that are on the page, once they are told otherwise. A selection stays. */
+export function renewTimes(which = 'time[data-style]') {
+    for (const element of document.querySelectorAll(which)) {
+        const text = STYLES[element.dataset.style](new Date(element.dateTime));
+        if (element.firstChild.data !== text) element.firstChild.data = text;
+    }
+}
+
+setInterval(() => document.hidden || isExact() || renewTimes('time[data-style=ago]'), SECOND);
+
+/** What is copied has the exact times: "4 min ago" says nothing where it is pasted. */
+document.addEventListener('copy', (event) => {
+    const selection = getSelection();
+    if (selection.isCollapsed) return;
+    const one = selection.getRangeAt(0).commonAncestorContainer.parentElement?.closest('time[data-style=ago]');
+    if (one) {
+        event.clipboardData.setData('text/plain', one.title);
+        return event.preventDefault();
+    }
+    const texts = [...document.querySelectorAll('time[data-style=ago]')]
+        .map(({ firstChild, title }) => ({ node: firstChild, shown: firstChild.data, title }))
+        .filter(({ node }) => selection.containsNode(node));
+    for (const { node, title } of texts) node.data = title;
+    setTimeout(() => texts.forEach(({ node, shown }) => (node.data = shown)));
+});
 
 /** 0.4 ms, 12 ms, 3.2 s, 4 min 12 s, 2 h 5 min, 3 d 4 h. */
 export function duration(ms) {

@@ -6,7 +6,7 @@ import { renewTimes, visible } from './format.js';
 import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
 import { areOn, openHelp } from './shortcuts.js';
 import * as tabs from './tabs.js';
-import { isUtc, setUtc } from './zone.js';
+import { isUtc, setTimes } from './zone.js';
 
 /**
  * Each page is a module that is loaded when it is wanted: `show(main, route)` answers a function that ends it. `admins`:
@@ -133,15 +133,16 @@ function showHere() {
     if (here) nav.scrollLeft = here.offsetLeft - nav.offsetLeft - 16;
 }
 
-/** Times are told in UTC, or as this browser tells them. The page is told of a press alone: somebody may be typing a time. */
+/** Times are told in UTC, or as they were before (zone.js). The page is told of a press alone: somebody may be typing a time. */
 function zoneButton() {
     const press = () => {
-        setUtc(!isUtc());
+        setTimes(isUtc() ? null : 'UTC');
         showPressed();
         renewTimes();
     };
-    const element = button('UTC', press, 'quiet', { title: 'Tell times in UTC' });
+    const element = button('UTC', press, 'quiet', { title: 'Tell times exactly, in UTC' });
     const showPressed = () => element.setAttribute('aria-pressed', String(isUtc()));
+    looks.push(showPressed);
     showPressed();
     return element;
 }

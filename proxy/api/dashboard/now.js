@@ -234,7 +234,7 @@ function showState(element, now, samples, overview) {
             'p.sub',
             {},
             `hookline ${now.version}, up for ${duration(between(now.started_at, now.now))}, since `,
-            time(now.started_at),
+            time(now.started_at, { style: 'short' }),
         ),
     );
     const known = element.firstChild;

@@ -6,7 +6,7 @@ import { announce, badge, fill, h, icon } from './dom.js';
 import { renewTimes, tail, visible } from './format.js';
 import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
 import { addStyle } from './stylesheet.js';
-import { isUtc, setUtc } from './zone.js';
+import { isExact, isUtc, setTimes } from './zone.js';
 
 const MOST = 50; // of entries that are shown
 const SOON = 150; /* ms after the last key, until runs are asked for */
@@ -182,12 +182,25 @@ function listEntries(pages, actions) {
             entry('Apps', visible(app), go(`#/runs?${new URLSearchParams({ app })}`), { hint: 'its runs', isHidden: true }),
         ),
         ...THEMES.filter((name) => name !== theme()).map((name) => entry('Settings', `Theme: ${name}`, () => setTheme(name))),
-        entry('Settings', isUtc() ? 'Times: as this browser tells them' : 'Times: UTC', () => {
-            setUtc(!isUtc());
-            renewTimes();
-        }),
+        ...listTimes().map(([what, kind]) => entry('Settings', `Times: ${what}`, () => tellTimes(kind))),
         entry('Settings', isComfortable() ? 'Rows: dense' : 'Rows: comfortable', () => setComfortable(!isComfortable())),
     ];
+}
+
+/** In which other ways times can be told. */
+function listTimes() {
+    const kinds = [
+        ['how long ago', null, isExact()],
+        ['exact', 'exact', !isExact() || isUtc()],
+        ['exact, in UTC', 'UTC', !isUtc()],
+    ];
+    return kinds.filter(([, , isOther]) => isOther);
+}
+
+function tellTimes(kind) {
+    setTimes(kind);
+    renewTimes();
+    dispatchEvent(new Event('look'));
 }
 
 function asRun(text) {

@@ -1,8 +1,10 @@
-// zone.js - in which zone times are told: that of the browser, or UTC, as logs have them. It is remembered.
+// zone.js - how times are told: how long ago; exactly, as this browser tells them; or exactly and in UTC, as logs have
+// them. It is remembered.
 // Not here: what a time looks like (format.js).
 
 const KEY = 'hookline-zone';
-let isUtcNow = read() === 'UTC';
+const KINDS = ['UTC', 'exact'];
+let kind = read(); // one of them, or else how long ago
 
 /** Storage that is full or not allowed costs the memory, not the page. */
 function read() {
@@ -13,7 +15,8 @@ function read() {
     }
 }
 
-export const isUtc = () => isUtcNow;
+export const isUtc = () => kind === 'UTC';
+export const isExact = () => KINDS.includes(kind);
 
 /** Calls `renew` when the zone is another, for as long as `element` is on the page. */
 export function onZone(element, renew) {
@@ -21,11 +24,12 @@ export function onZone(element, renew) {
     element.addEventListener('zone', renew);
 }
 
-export function setUtc(isWanted) {
-    isUtcNow = isWanted;
+/** `wanted`: 'UTC', 'exact', or null. */
+export function setTimes(wanted) {
+    kind = wanted;
     for (const element of document.querySelectorAll('.zoned')) element.dispatchEvent(new Event('zone'));
     try {
-        if (isWanted) localStorage.setItem(KEY, 'UTC');
+        if (wanted) localStorage.setItem(KEY, wanted);
         else localStorage.removeItem(KEY);
     } catch {
         return;
@@ -36,5 +40,5 @@ export function setUtc(isWanted) {
 export function formatter(options) {
     const local = new Intl.DateTimeFormat(undefined, options);
     const utc = new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' });
-    return (at) => (isUtcNow ? utc : local).format(at);
+    return (at) => (isUtc() ? utc : local).format(at);
 }
