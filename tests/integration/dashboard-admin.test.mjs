@@ -1,7 +1,7 @@
 // The dashboard's pages for those who run the service: deliveries and their repetition, API keys, the figures of now.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { assertAccessible, control, copyBy, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, copyBy, goTo, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { gate, until } from './lib/until.mjs';
@@ -100,7 +100,7 @@ test('one delivery is sent again after a question, and not without', async (t) =
         [1, 2],
     );
     await goTo(page, `#/runs/${id}`);
-    await page.getByRole('heading', { name: 'Redelivery, round 2' }).waitFor();
+    await page.locator('.timeline').getByText('Webhook attempt 2.1').waitFor();
 });
 
 test('of many rounds the first and the last ones are drawn', async (t) => {
@@ -115,13 +115,16 @@ test('of many rounds the first and the last ones are drawn', async (t) => {
         });
     }
     const page = await open(`#/runs/${id}`);
-    await page.getByText('2 redeliveries: see the attempts below').waitFor();
-    assert.deepEqual(await page.getByRole('heading', { level: 3 }).allInnerTexts(), [
-        'Redelivery, round 4',
-        'Redelivery, round 5',
-        'Redelivery, round 6',
+    await page.getByRole('button', { name: '2 redeliveries see Webhook' }).waitFor();
+    const names = await page.locator('.timeline .span-name').allInnerTexts();
+    assert.deepEqual(names.filter((name) => /^Webhook|redeliver/.test(name)), [
+        'Webhook attempt 1.1',
+        '2 redeliveries',
+        'Webhook attempt 4.1',
+        'Webhook attempt 5.1',
+        'Webhook attempt 6.1',
     ]);
-    assert.equal(await page.locator('.delivery tbody tr').count(), 6);
+    assert.equal(await (await pane(page, 'Webhook')).locator('.delivery tbody tr').count(), 6);
 });
 
 test('all dead letters are sent again after a question', async (t) => {

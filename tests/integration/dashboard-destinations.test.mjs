@@ -1,6 +1,6 @@
 // The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
 import assert from 'node:assert/strict';
-import { assertAccessible, control, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, control, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
@@ -20,6 +20,7 @@ async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
     if (amend)
         await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, (route) => change(route, amend).catch(() => {})); // the page may be gone
     await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
+    if (!hash) await pane(page, 'Webhook');
     return { page, id };
 }
 
@@ -121,13 +122,14 @@ test('a viewer sees who changed what, and no button that would be refused', asyn
     assert.match(await rows.nth(1).innerText(), new RegExp(`uid ${process.getuid()}`));
     await assertAccessible(page);
     for (const [hash, heading, hint] of [
-        [`#/runs/${id}`, 'Webhook', null],
+        [`#/runs/${id}`, /Timeline/, null],
         ['#/deliveries', 'Deliveries', /Admins send webhooks again/],
         ['#/keys', 'API Keys', /Admins make and revoke keys; the role viewer sees them/],
         ['#/runs', 'Runs', null],
     ]) {
         await page.evaluate((to) => (location.hash = to), hash);
         await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+        if (hash.includes(id)) await pane(page, 'Webhook');
         if (hint) await page.getByText(hint).waitFor();
         assert.equal(await page.getByRole('button', { name: /^(Redeliver|Run again|Cancel run|Create|Revoke|Limits)/ }).count(), 0, hash);
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { control, goTo, openTab } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { link } from './lib/link.mjs';
-import { LOST, asked, box, count, numbers, panel, rows, scene, see, texts } from './lib/stream_page.mjs';
+import { LOST, asked, box, count, numbers, panel, rows, scene, see, texts, watch } from './lib/stream_page.mjs';
 
 /** That page, at the end of a cable that can be cut. */
 async function openByCable(t, sidecar, token, hash) {
@@ -21,6 +21,7 @@ test('a lost connection is said, and taken up behind the last event', async (t) 
     const { cable, page } = await openByCable(t, sidecar, token, `#/runs/${id}`);
     await stream.send(...numbers(1, 3));
     await count(page, 3);
+    await watch(page);
     await cable.cut();
     await panel(page).getByText('connection lost: reconnecting').waitFor();
     await stream.send(...numbers(4, 6));
@@ -46,6 +47,7 @@ test('after hookline has been killed and started again the events go on behind t
     const page = await open(`#/runs/${id}`, { complaints: LOST });
     await stream.send(...numbers(1, 3));
     await count(page, 3);
+    await watch(page);
     await sidecar.kill();
     await panel(page).getByText('connection lost: reconnecting').waitFor();
     await sidecar.start();
@@ -53,6 +55,7 @@ test('after hookline has been killed and started again the events go on behind t
     assert.deepEqual(await texts(page), numbers(1, 3));
     await page.locator('.run-head').getByText('interrupted').waitFor();
     await page.reload();
+    await watch(page);
     await panel(page).getByText('ended: failure').waitFor();
     assert.deepEqual(await texts(page), numbers(1, 3));
 });
@@ -69,6 +72,7 @@ test('a further attempt begins the stream anew, and the list says where', async 
     const page = await open(`#/runs/${id}`);
     await stream.send(...numbers(1, 2));
     await count(page, 2);
+    await watch(page);
     stream.cut();
     await stream.send('anew');
     await box(page).getByText('anew', { exact: true }).waitFor();
@@ -94,6 +98,7 @@ test('ids that no field can carry, and ids that nobody knows any more, lose no e
     for (const odd of [' \u00fc+&=\u0001\u202e% ', 'x'.repeat(1500), 'plain']) {
         await stream.raw(`id: ${odd}\ndata: ${shown}\n\n`);
         await count(page, ++shown);
+        await watch(page);
         await cable.cut();
         await panel(page).getByText('connection lost: reconnecting').waitFor();
         await cable.heal();
@@ -119,6 +124,7 @@ test('events that are not kept any more, and too many followers, are told in wor
     });
     assert.equal(mine.status, 200);
     const page = await open(`#/runs/${id}`, { complaints: /429|410|ERR_/ });
+    await watch(page);
     await panel(page).getByText('too many follow').waitFor();
     await panel(page).getByText(/HOOKLINE_MAX_FOLLOWERS .*It is tried again/).waitFor();
     other.abort();
@@ -137,6 +143,7 @@ test('a tab that nobody sees does not follow, and goes on when it is seen', asyn
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
     await count(page, 1);
+    await watch(page);
     const gone = page.waitForEvent('requestfailed', (r) => r.url().includes('/events?'));
     await see(page, true);
     await gone;
@@ -195,6 +202,7 @@ test('the role invoke follows what it called', async (t) => {
     await stream.send('event 1');
     await count(page, 1);
     await page.locator('.progress').getByText('5 %').waitFor();
+    await watch(page);
     stream.end();
     await panel(page).getByText('ended: success').waitFor();
 });
@@ -205,6 +213,7 @@ test('whoever hears the page is told how the stream stands, not each event', asy
     const { cable, page } = await openByCable(t, sidecar, token, `#/runs/${id}`);
     await stream.send('event 1');
     await count(page, 1);
+    await watch(page);
     await page.getByRole('status').getByText(/^Run /).waitFor({ state: 'attached' });
     await page.evaluate(() => {
         globalThis.heard = [];

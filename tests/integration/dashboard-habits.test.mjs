@@ -318,7 +318,7 @@ test('a link to a run survives the sign-in, and a refused token stays typed', as
     assert.equal(await field.inputValue(), wrong);
     await field.fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: id }).waitFor();
+    await page.locator('.run-id').getByText(id).waitFor();
 });
 
 test('a token that was put away with Escape is on the page until somebody has it', async (t) => {

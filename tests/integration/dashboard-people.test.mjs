@@ -165,8 +165,11 @@ test('everything can be done by keyboard', async (t) => {
     );
     assert.equal(outline, 'solid', 'the focus is seen');
     await press('Enter');
-    await page.getByRole('heading', { name: id }).waitFor();
+    await page.locator('.run-id').getByText(id).waitFor();
     await page.locator('pre.result').waitFor();
+    await tabTo(/^ Output/);
+    await press('End'); // the last of the panes
+    await page.getByRole('tabpanel', { name: 'Webhook' }).waitFor();
     await tabTo(/^Redeliver… to /);
     await press('Enter');
     await page.getByRole('dialog').waitFor();
@@ -185,7 +188,7 @@ test('everything can be done by keyboard', async (t) => {
     await press('Enter');
     await tabTo(/^ Redeliver\s*$/);
     await press('Enter');
-    await page.getByRole('heading', { name: 'Redelivery, round 2' }).waitFor();
+    await page.locator('.timeline').getByText('Webhook attempt 2.1').waitFor();
 });
 
 test('the first stop is a way past the navigation', async (t) => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { goTo } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
-import { asked, box, count, numbers, panel, scene } from './lib/stream_page.mjs';
+import { asked, box, count, numbers, panel, scene, watch } from './lib/stream_page.mjs';
 import { until } from './lib/until.mjs';
 
 for (const [said, words, part] of [
@@ -75,6 +75,7 @@ test('nothing moves when a run says how far it is, when events come, and when it
     const page = await open(`#/runs/${id}`);
     await stream.send('event 1');
     await count(page, 1);
+    await watch(page);
     const place = async () => {
         const boxes = [];
         for (const name of ['Timeline', 'Facts', 'Events'])

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
-import { assertAccessible, assertFits, control, copyBy, goTo, hurry, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, assertFits, control, copyBy, goTo, hurry, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -85,15 +85,16 @@ test('5 MiB of JSON are formatted to the last line while the page goes on', asyn
     await page.evaluate(() => {
         globalThis.stages = new Set();
         const look = () => {
-            globalThis.stages.add(document.querySelector('pre.result')?.childElementCount);
+            globalThis.stages.add(document.querySelector('#pane-output pre.result')?.childElementCount);
             setTimeout(look);
         };
         look();
     });
     await goTo(page, `#/runs/${id}`);
-    const result = page.locator('pre.result');
+    const output = await pane(page, 'Output');
+    const result = output.locator('pre.result');
     await result.getByText('"id": 0,').waitFor();
-    await page.locator('.body:not([aria-busy])').waitFor();
+    await output.locator('.body:not([aria-busy])').waitFor();
     const seen = await page.evaluate(() => globalThis.stages.size);
     assert.ok(seen > LARGE.length / PIECE / 3, `others had their turn while it was drawn, and saw ${seen} stages of it`);
     const text = await result.evaluate((element) => element.textContent);
@@ -112,9 +113,10 @@ test('what is drawn when another way to show it is chosen is that way alone', as
     const id = await call({ large: true });
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    await page.locator('pre.result').waitFor();
+    const result = (await pane(page, 'Output')).locator('pre.result');
+    await result.waitFor();
     for (const name of ['Raw', 'Formatted', 'Raw']) await page.getByRole('button', { name, exact: true }).click();
-    await showsText(page.locator('pre.result'), LARGE);
+    await showsText(result, LARGE);
     assert.equal(await page.getByRole('button', { name: 'Raw' }).getAttribute('aria-pressed'), 'true');
 });
 
@@ -123,9 +125,10 @@ test('of what is larger than 10 MiB the beginning is shown', async (t) => {
     const id = await call({ type: 'text/plain', body: 'x'.repeat(10 * 1024 * 1024 + 1) });
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    await page.getByText('These are the first 64.0 KiB').waitFor();
-    await page.locator('.body:not([aria-busy]) pre.result').waitFor();
-    assert.equal((await page.locator('pre.result').evaluate((e) => e.textContent)).length, 64 * 1024);
+    const output = await pane(page, 'Output');
+    await output.getByText('These are the first 64.0 KiB').waitFor();
+    await output.locator('.body:not([aria-busy]) pre.result').waitFor();
+    assert.equal((await output.locator('pre.result').evaluate((e) => e.textContent)).length, 64 * 1024);
 });
 
 test('nothing is lost or added where the blocks of a long text meet', async (t) => {
@@ -134,7 +137,7 @@ test('nothing is lost or added where the blocks of a long text meet', async (t) 
     const id = await call({ type: 'text/plain', body });
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    const result = page.locator('pre.result');
+    const result = (await pane(page, 'Output')).locator('pre.result');
     await showsText(result, body.replaceAll('\r\n', '\n'));
 });
 
@@ -180,14 +183,13 @@ test('a kept request is shown, and no value that may be secret', async (t) => {
     const id = await call({ prompt: 'hello' }, { headers });
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    const request = section(page, 'Request');
+    const request = page.getByRole('tabpanel', { name: 'Input' }); // the first where it was kept
     await request.getByText(/header fields$/).click();
     const field = async (name) =>
         request.locator('tr').filter({ has: page.getByRole('rowheader', { name, exact: true }) }).locator('td').innerText();
     for (const name of ['cookie', 'x-api-key', 'Host'])
         assert.equal(await field(name), 'not shown', name);
     assert.equal(await field('accept'), 'text/x-seen');
-    await request.getByText(/^Body:/).click();
     await request.locator('pre').waitFor();
     assert.equal(await request.locator('pre').textContent(), '{\n  "prompt": "hello"\n}');
     const html = await page.locator('html').innerHTML();
@@ -224,7 +226,7 @@ test('a request that is not kept is told so', async (t) => {
     const id = await call();
     await ended(id);
     const page = await open(`#/runs/${id}`);
-    await section(page, 'Request').getByText('It is not kept').waitFor();
+    await (await pane(page, 'Input')).getByText(/It is not kept.*HOOKLINE_KEEP_REQUESTS/).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Copy as curl' }).count(), 0);
 });
 
@@ -236,17 +238,19 @@ test('each attempt of a run is shown, and when the next one is', async (t) => {
     const waiting = await call({ status: 503, fields: { 'retry-after': '200' } });
     const page = await open(`#/runs/${waiting}`);
     await page.locator('.run-head').getByText('next attempt: ').waitFor();
-    await section(page, 'Attempts').getByText('to come').waitFor();
-    await page.locator('.readout').getByText('waits for attempt 2').waitFor();
+    await page.locator('.timeline').getByText('Waits for attempt 2').waitFor();
+    await page.locator('.timeline').getByText(/^in .*s$/).waitFor();
 
     const id = await call({ status: 503 });
     await ended(id);
     await goTo(page, `#/runs/${id}`);
-    const lines = section(page, 'Attempts').locator('tbody tr');
+    const lines = page.locator('.timeline li').filter({ hasText: /^Attempt/ });
     await until('three attempts', async () => (await lines.count()) === 3);
     for (const [i, text] of (await lines.allInnerTexts()).entries())
-        assert.match(text.replace(/\s+/g, ' '), new RegExp(`^${i + 1} failure app_error 503 `));
-    assert.equal(await page.locator('.timeline rect').count(), 4, 'the queue and three attempts');
+        assert.match(text.replace(/\s+/g, ' '), new RegExp(`^Attempt ${i + 1} failure app_error 503 .*s$`));
+    const pauses = page.locator('.timeline li').filter({ hasText: /^Pause/ });
+    assert.match(await pauses.first().innerText(), /after app_error 503/);
+    assert.equal(await page.locator('.timeline li.is-level-0 rect').count(), 7, 'accepted, the queue, three attempts, the pauses between');
 });
 
 test('a run that was cancelled before it began is told in the words of one', async (t) => {
@@ -255,9 +259,11 @@ test('a run that was cancelled before it began is told in the words of one', asy
     await until('the app is busy', () => calls.length === 1);
     const id = await call();
     const page = await open(`#/runs/${id}`);
-    await section(page, 'Response').getByText('There is none yet.').waitFor();
+    const output = await pane(page, 'Output');
+    await output.getByText('There is none yet.').waitFor();
     await control(sidecar, 'POST', `/v2/projects/p/runs/${id}/cancel`);
-    await section(page, 'Response').getByText('the run was cancelled before the app was called').waitFor();
+    await output.getByText('the run was cancelled before the app was called').waitFor();
+    await page.locator('.timeline').getByText('Cancelled', { exact: true }).waitFor();
     assert.equal(await fact(page, 'Started').innerText(), 'never');
     assert.equal(await fact(page, 'Response').innerText(), 'none');
     assert.equal(await page.getByText('not yet').count(), 0);
@@ -307,6 +313,7 @@ test('a log without a line is told in the words of a run that goes on, or has en
     const page = await open('#/runs');
     await page.route(/\/logs$/, (route) => route.fulfill({ body: '' }));
     await goTo(page, `#/runs/${id}`);
+    await pane(page, 'Log');
     await section(page, 'Log').getByText('Nothing has been logged about this run yet.').waitFor();
     release();
     await section(page, 'Log').getByText('Nothing was logged about this run, or it is no longer kept.').waitFor();
@@ -317,7 +324,9 @@ test('what is known of a run is there with its log, not after it', async (t) => 
     const { call, open, ended, receiver } = await scene(t, { isShared: true });
     const id = await call({}, { query: { webhookEndpoint: receiver.script('/hook', 200) } });
     await ended(id);
-    const page = await open('#/now');
+    const page = await open(`#/runs/${await call()}`);
+    await pane(page, 'Log'); // what was chosen last is chosen for the next run, too
+    await goTo(page, '#/now');
     await page.evaluate(() => {
         globalThis.isLogAlone = false;
         const isShown = (name) => document.getElementById(name)?.checkVisibility();
@@ -333,9 +342,9 @@ test('what is known of a run is there with its log, not after it', async (t) => 
         await route.continue();
     });
     await goTo(page, `#/runs/${id}`);
-    await section(page, 'Webhook').getByText('delivered', { exact: true }).first().waitFor();
     await section(page, 'Log').waitFor();
     assert.equal(await page.evaluate(() => isLogAlone), false);
+    await (await pane(page, 'Webhook')).getByText('delivered', { exact: true }).first().waitFor();
 });
 
 test('of an interrupted run no more is said than is known', async (t) => {
@@ -348,8 +357,8 @@ test('of an interrupted run no more is said than is known', async (t) => {
     const page = await open(`#/runs/${id}`);
     await page.locator('.run-head').getByText('interrupted').waitFor();
     assert.match(await fact(page, 'Ran for').innerText(), /^≤ .*\s+hookline stopped meanwhile$/);
-    assert.match(await page.locator('.readout').innerText(), /ran until hookline stopped, at most /);
-    await section(page, 'Response').getByText('hookline stopped before the app had answered').waitFor();
+    assert.match((await page.locator('.timeline').innerText()).replace(/\s+/g, ' '), /ran until hookline stopped: failure at most /);
+    await (await pane(page, 'Output')).getByText('hookline stopped before the app had answered').waitFor();
     await goTo(page, '#/runs');
     await page.locator('.runs .c-took').getByText(/^≤ /).waitFor();
 });
@@ -362,6 +371,7 @@ for (const hash of ['run', 'deliveries']) {
         for (let i = 0; hash === 'deliveries' && i < 6; i++)
             await ended(await call({}, { query: { webhookEndpoint: receiver.url() } }));
         const page = await open(hash === 'run' ? `#/runs/${id}` : '#/deliveries');
+        if (hash === 'run') await pane(page, 'Webhook');
         const delivery = page.locator('.delivery').filter({ has: page.getByText('dead letter') });
         await delivery.waitFor();
         await page.getByRole('button', { name: `Redeliver… to ${new URL(receiver.url()).origin}, run ${id.slice(-8)}` }).click();
@@ -370,6 +380,80 @@ for (const hash of ['run', 'deliveries']) {
         await page.locator('.delivery').getByText('delivered', { exact: true }).first().waitFor();
     });
 }
+
+/* ---- in a panel, by keyboard ---- */
+
+/** The list of runs with that run beside it, in a place that goes when it is closed. */
+async function openBeside(page, id) {
+    await page.locator(`.runs a[href$="${id}"]`).focus();
+    await page.evaluate(async (runId) => {
+        const { openRun } = await import(document.querySelector('script[src]').src.replace('main.js', 'run_panel.js'));
+        const place = document.createElement('aside');
+        document.querySelector('main').append(place);
+        const end = openRun(place, runId, { onClose: () => (end(), place.remove()) });
+    }, id);
+    return page.getByRole('complementary', { name: `Run ${id.slice(-8)}` });
+}
+
+test('a run is shown beside the list, closed by Escape with the focus where it was, and opened as a page by its key', async (t) => {
+    const { call, ended, open } = await scene(t, { isShared: true });
+    const id = await call({ status: 500, body: '{"error":"no such order"}' });
+    await ended(id);
+    const page = await open('#/runs');
+    const panel = await openBeside(page, id);
+    await panel.getByRole('heading', { name: 'a /run', level: 2 }).waitFor();
+    await panel.getByRole('tabpanel', { name: 'Error' }).getByText('"no such order"').waitFor();
+    await assertAccessible(page, 'the list with a run');
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('href')), `#/runs/${id}`);
+
+    await openBeside(page, id);
+    await panel.getByRole('button', { name: 'Close' }).waitFor();
+    await page.keyboard.press('o');
+    await page.getByRole('heading', { name: 'a /run', level: 1 }).waitFor();
+    assert.equal(await page.evaluate(() => location.hash), `#/runs/${id}`);
+});
+
+test('the panes and the rows of the timeline are reached by keyboard', async (t) => {
+    const { call, ended, open } = await scene(t, { isShared: true });
+    const id = await call({ prompt: 'x' });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    const focused = () => page.evaluate(() => document.activeElement.textContent.trim());
+    await page.getByRole('tab', { name: 'Input', selected: true }).focus();
+    for (const [key, name] of [['ArrowRight', 'Output'], ['End', 'Log'], ['ArrowRight', 'Input'], ['ArrowLeft', 'Log'], ['Home', 'Input']]) {
+        await page.keyboard.press(key);
+        assert.equal(await focused(), name, key);
+        await page.getByRole('tabpanel', { name }).waitFor();
+    }
+    const line = (name) => page.locator('.timeline').getByRole('button', { name });
+    await line('Accepted').focus();
+    await page.keyboard.press('ArrowDown');
+    assert.match(await focused(), /^Queued/);
+    await page.keyboard.press('End');
+    assert.match(await focused(), /^(In the app|First byte|Body)/);
+    await line('In the app').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('.timeline li').filter({ hasText: /^In the app/ }).getByText(/^From .* to /).waitFor();
+    assert.equal(await line('In the app').getAttribute('aria-expanded'), 'true');
+});
+
+test('a request is edited in the form for a new run', async (t) => {
+    const { call, calls, ended, open } = await scene(t, { isShared: true });
+    const id = await call({ prompt: 'first' });
+    await ended(id);
+    const page = await open(`#/runs/${id}`);
+    await page.getByRole('button', { name: 'Edit and run again' }).click();
+    await page.getByRole('heading', { name: 'New run' }).waitFor();
+    const body = page.getByLabel('JSON body');
+    assert.equal(await body.inputValue(), '{\n  "prompt": "first"\n}');
+    await body.fill('{"prompt": "second"}');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    const posts = () => calls.filter(({ method }) => method === 'POST');
+    await until('it is called with that', () => posts().length === 2);
+    assert.deepEqual(posts()[1], { ...posts()[0], body: '{"prompt": "second"}' });
+});
 
 /* ---- how it looks ---- */
 
@@ -427,20 +511,23 @@ for (const colorScheme of ['light', 'dark']) {
             const id = await call({ status: 503, body: LARGE.slice(0, 200_000) }, { query: hook });
             await ended(id);
             const page = await open(`#/runs/${id}`, { colorScheme, locale: US, viewport: { width, height: 844 } });
-            await page.locator('pre.result').waitFor();
-            await page.locator('.body:not([aria-busy])').waitFor();
-            for (const summary of await page.locator('main details > summary').all()) await summary.click();
-            await section(page, 'Request').locator('pre').waitFor();
-            await assertAccessible(page, 'a run');
-            await assertFits(page, 'a run');
-            const names = await page.getByRole('button').evaluateAll((all) =>
-                all.map((one) => one.getAttribute('aria-label') ?? one.textContent),
-            );
-            assert.deepEqual(
-                names.filter((name, i) => names.indexOf(name) !== i && !/^(Formatted|Raw)$/.test(name)),
-                [],
-                'each button has a name of its own',
-            );
+            await page.getByRole('tab', { name: 'Error', selected: true }).waitFor(); // the first where it failed
+            for (const name of ['Error', 'Input', 'Output', 'Log', 'Webhook']) {
+                const shown = await pane(page, name);
+                await shown.locator('pre, table').first().waitFor();
+                await until('all of it', async () => (await shown.locator('[aria-busy]').count()) === 0);
+                for (const summary of await shown.locator('details > summary').all()) await summary.click();
+                await assertAccessible(page, name);
+                await assertFits(page, name);
+                const names = await page.getByRole('button').evaluateAll((all) =>
+                    all.filter((one) => !one.closest('.timeline')).map((one) => one.getAttribute('aria-label') ?? one.textContent),
+                );
+                assert.deepEqual(
+                    names.filter((other, i) => names.indexOf(other) !== i && !/^(Formatted|Raw)$/.test(other)),
+                    [],
+                    'each button has a name of its own',
+                );
+            }
         });
     }
 }

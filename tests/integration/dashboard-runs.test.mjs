@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
-import { control, goTo, hashOf, makeToken, openDashboard } from './lib/browser.mjs';
+import { control, goTo, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -195,8 +195,8 @@ test('a whole id leads to its run', async (t) => {
     const page = await open();
     await page.getByRole('searchbox', { name: 'Find' }).fill(` ${id.toUpperCase()} `);
     await page.getByRole('button', { name: 'Find' }).click();
-    await page.getByRole('heading', { name: id }).waitFor();
-    await page.getByText('application/json').waitFor();
+    await page.locator('.run-id').getByText(id).waitFor();
+    await page.locator('.facts').getByText('application/json').waitFor();
 });
 
 test('an id that is not there is told so', async (t) => {
@@ -205,6 +205,27 @@ test('an id that is not there is told so', async (t) => {
     await page.getByRole('alert').getByText('This run is not here').waitFor();
 });
 
+/** As it came, at other times: `ms` since it was accepted, when it began and ended, and each attempt of its webhook. */
+function retimed(run, [accepted, began, ended, ...sent]) {
+    const base = Date.parse(run.created_at);
+    const at = (ms) => new Date(base + ms).toISOString();
+    const inside = { started_at: at(began), finished_at: at(ended) };
+    Object.assign(run, { created_at: at(accepted), ...inside });
+    run.attempt_log.forEach((attempt) => Object.assign(attempt, inside));
+    run.deliveries[0].attempts.forEach((attempt, i) =>
+        Object.assign(attempt, { started_at: at(sent[2 * i]), ended_at: at(sent[2 * i + 1]) }),
+    );
+    return run;
+}
+
+/** Of each bar but those of parts and pauses where it begins and how wide it is, in percent. */
+const bars = (page) =>
+    page
+        .locator('.timeline li.is-level-0')
+        .filter({ hasNotText: /^(Accepted|Pause)/ })
+        .locator('rect')
+        .evaluateAll((all) => all.map((bar) => ['x', 'width'].map((name) => parseFloat(bar.getAttribute(name)))));
+
 test('a run’s timeline is drawn to scale, with each attempt of its webhook', async (t) => {
     const { open, call, ended, receiver } = await scene(t, { isShared: true });
     const { id } = await call({
@@ -212,39 +233,32 @@ test('a run’s timeline is drawn to scale, with each attempt of its webhook', a
         webhookEndpoint: receiver.script('/late', 404, 503),
     });
     const run = await ended(id);
-    const page = await open(`#/runs/${id}`);
-    await page.locator('.timeline rect').nth(3).waitFor();
-    const boxes = await page
-        .locator('.timeline rect')
-        .evaluateAll((bars) =>
-            bars.map((bar) => ({
-                x: Number(bar.getAttribute('x')),
-                width: Number(bar.getAttribute('width')),
-            })),
-        );
-    const [delivery] = run.deliveries;
-    const at = (text) => Date.parse(text) - Date.parse(run.created_at);
-    const spans = [
-        [0, at(run.started_at)],
-        [at(run.started_at), at(run.finished_at)],
-        ...delivery.attempts.map((attempt) => [at(attempt.started_at), at(attempt.ended_at)]),
-    ];
-    assert.equal(boxes.length, spans.length);
-    const end = Math.max(...spans.map(([, to]) => to));
-    const svg = await page
-        .locator('.timeline svg')
-        .evaluate((element) => element.viewBox.baseVal.width);
-    const scale = (svg - 84 - 20) / end;
-    spans.forEach(([from, to], i) => {
-        assert.ok(
-            Math.abs(boxes[i].x - Math.min(84 + from * scale, svg - 24)) < 0.01,
-            `bar ${i} begins at ${boxes[i].x}`,
-        );
-        assert.ok(
-            Math.abs(boxes[i].width - Math.max(4, (to - from) * scale)) < 0.01,
-            `bar ${i} is ${boxes[i].width} wide`,
-        );
-    });
+    const page = await open();
+    let times = [0, 100, 400, 450, 550, 700, 900];
+    await page.route(/\/runs\/[^/?]+$/, (route) => route.fulfill({ json: retimed(structuredClone(run), times) }));
+    await goTo(page, `#/runs/${id}`);
+    await page.locator('.timeline').getByText('Webhook attempt 2').waitFor();
+    const part = (ms) => (100 * ms) / 900;
+    const spans = [[0, 100], [100, 400], [450, 550], [700, 900]];
+    for (const [i, [x, width]] of (await bars(page)).entries()) {
+        const [from, to] = spans[i];
+        assert.ok(Math.abs(x - part(from)) < 0.01, `bar ${i} begins at ${x}`);
+        assert.ok(Math.abs(width - part(to - from)) < 0.01, `bar ${i} is ${width} wide`);
+    }
+    const broken = page.getByText('Long spans are drawn shorter than they are.');
+    assert.equal((await bars(page)).length, spans.length);
+    assert.equal(await broken.isVisible(), false);
+
+    const day = 86_400_000;
+    times = [0, 100, 400, 450, 550, day, day + 200]; // to scale, the others would lie upon each other
+    await page.reload();
+    await broken.waitFor();
+    const drawn = await bars(page);
+    assert.ok(drawn.every(([, width]) => width > 5), `each can be seen: ${drawn}`);
+    assert.ok(drawn.every(([x], i) => i === 0 || x >= drawn[i - 1][0] + drawn[i - 1][1] - 0.01), `one after the other: ${drawn}`);
+    await page.unroute(/\/runs\/[^/?]+$/);
+    await page.reload();
+    await pane(page, 'Webhook');
     const rows = await page.locator('.delivery tbody tr').allInnerTexts();
     assert.match(rows[0], /^1\s+retry\s+404/s);
     assert.match(rows[1], /^2\s+failed\s+503.*\+(\d+ min )?[\d.]+ m?s/s);
@@ -272,7 +286,7 @@ test('a run that is queued and then runs can be watched', async (t) => {
     await page.locator('.run-head').getByText('queued').waitFor();
     release();
     await page.locator('.run-head').getByText('success').waitFor();
-    await page.locator('.result').getByText('"a": 1').waitFor();
+    await (await pane(page, 'Output')).locator('.result').getByText('"a": 1').waitFor();
     await goTo(page, `#/runs/${first.id}`);
     await page.locator('.run-head').getByText('success').waitFor();
 });

@@ -1,8 +1,8 @@
 // The dashboard’s view of a run’s event stream: as it comes and afterwards, read by the rules, harmless, bounded, for everybody.
 import assert from 'node:assert/strict';
-import { assertAccessible, assertFits, goTo, hurry, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, assertFits, goTo, hurry, openDashboard, pane } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
-import { LOST, asked, box, count, isAtEnd, numbers, panel, rows, scene, texts } from './lib/stream_page.mjs';
+import { LOST, asked, box, count, isAtEnd, numbers, panel, rows, scene, texts, watch } from './lib/stream_page.mjs';
 import { until } from './lib/until.mjs';
 
 /** What the page may take its clock and hookline's to be apart, ms: as long as an answer was under way. */
@@ -16,6 +16,7 @@ test('events are shown as they come, with id, type, data and arrival, and how th
     await goTo(page, `#/runs/${id}`);
     const began = Date.now();
     await stream.send('one');
+    await watch(page);
     await panel(page).getByText('live').waitFor();
     await count(page, 1);
     await stream.raw('event: token\nid: of-the-app\ndata: two\ndata: lines\n\n: a comment\n\ndata\n\n');
@@ -30,7 +31,8 @@ test('events are shown as they come, with id, type, data and arrival, and how th
     stream.end();
     await panel(page).getByText('ended: success').waitFor();
     await page.locator('.run-head').getByText('success').waitFor();
-    await page.getByText('Its events are above').waitFor();
+    await (await pane(page, 'Output')).getByText('Its events have a tab of their own').waitFor();
+    await watch(page);
     assert.equal(await rows(page).count(), 3);
     assert.match((await headers).authorization, /^Bearer eyJ/);
     assert.equal(asked(page).length, 1);
@@ -47,17 +49,19 @@ for (const [keep, isShown] of [
         const id = app.requests[0].id;
         const page = await open(`#/runs/${id}`);
         await page.locator('.run-head').getByText('stream').waitFor();
+        if (isShown) await watch(page);
         if (isShown) await panel(page).getByText('1 event').waitFor();
         stream.end();
         await calling;
         await ended(id);
         await page.locator('.run-head').getByText('success').waitFor();
         if (isShown) await panel(page).getByText('ended: success').waitFor();
-        else assert.equal(await panel(page).count(), 0);
+        else assert.equal(await page.getByRole('tab', { name: /^Events/ }).count(), 0);
         await page.reload();
         await page.locator('.run-head').getByText('success').waitFor();
+        if (isShown) await watch(page);
         if (isShown) await panel(page).getByText('ended: success').waitFor();
-        else await page.getByText('It went to the caller').waitFor();
+        else await (await pane(page, 'Output')).getByText('It went to the caller').waitFor();
         assert.equal(asked(page).length, isShown ? 2 : 0);
     });
 }
@@ -68,7 +72,8 @@ test('the list goes with the newest event until the reader scrolls up, then stan
     const page = await open(`#/runs/${id}`);
     await stream.send(...numbers(1, 100));
     await count(page, 100);
-    assert.ok(await isAtEnd(page));
+    await watch(page);
+    await until('its end is seen', () => isAtEnd(page));
     await stream.send(...numbers(101, 200));
     await count(page, 200);
     assert.ok(await isAtEnd(page));
@@ -153,13 +158,14 @@ test('an event stream is read by the rules, however it is cut', async (t) => {
 test('a run that is no stream has no panel', async (t) => {
     const { stream, call, open, ended, release } = await scene(t, { isShared: true });
     const { id } = await call({ json: { a: 1 }, hold: true });
+    const none = async () => assert.equal(await page.getByRole('tab', { name: /^Events/ }).count(), 0);
     const page = await open(`#/runs/${id}`, { complaints: /409/ });
     await until('they are asked for', () => asked(page).length === 1);
     await page.locator('.run-head').getByText('running').waitFor();
-    assert.equal(await panel(page).count(), 0);
+    await none();
     release();
-    await page.locator('pre.result').waitFor();
-    assert.equal(await panel(page).count(), 0);
+    await (await pane(page, 'Output')).locator('pre.result').waitFor();
+    await none();
     assert.equal(asked(page).length, 1);
 
     const { id: other } = await call({ stream: true, type: 'text/plain' });
@@ -167,13 +173,13 @@ test('a run that is no stream has no panel', async (t) => {
     const refused = page.waitForResponse((response) => response.status() === 409);
     await goTo(page, `#/runs/${other}`);
     await refused;
-    assert.equal(await panel(page).count(), 0);
+    await none();
     stream.end();
     await ended(other);
-    await page.locator('pre.result').waitFor();
-    assert.equal(await panel(page).count(), 0);
+    await (await pane(page, 'Output')).locator('pre.result').waitFor();
+    await none();
     await page.reload();
-    await page.locator('pre.result').waitFor();
+    await (await pane(page, 'Output')).locator('pre.result').waitFor();
     assert.equal(asked(page).length, 2, 'it is known that there are none');
 });
 
@@ -182,10 +188,12 @@ test('what has ended shows its events the same way, without an arrival', async (
     const { id } = await call({ events: numbers(1, 40).map((text) => `event: x\ndata: ${text}\n\n`).join('') });
     await ended(id);
     const page = await open(`#/runs/${id}`);
+    await watch(page);
     await panel(page).getByText('ended: success').waitFor();
     await count(page, 40);
-    assert.ok(await isAtEnd(page));
+    await until('its end is seen', () => isAtEnd(page));
     assert.equal(await rows(page).locator('time').count(), 0);
+    await pane(page, 'Output');
     assert.equal(await page.locator('pre.result').count(), 0);
     const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -209,6 +217,7 @@ test('events full of scripts and escapes are text and do nothing', async (t) => 
     await stream.exchange.chunk(Buffer.from([0xff, 0xc3]));
     await stream.raw('\n\n');
     await count(page, 5);
+    await watch(page);
     await rows(page).nth(1).locator('summary').click();
     await rows(page).nth(1).locator('pre').waitFor();
     assert.ok((await texts(page))[0].includes('<script>globalThis.hit = 1; alert(1)</script>'));
@@ -260,11 +269,12 @@ test('100,000 events: the page shows the last 1,000 and stays awake', async (t) 
         look();
     });
     await page.evaluate((to) => (location.hash = to), `#/runs/${id}`);
+    await watch(page);
     await panel(page).getByText('100,000 events, the first 99,000 not shown').waitFor({ timeout: 90_000 });
     await panel(page).getByText('ended: success').waitFor();
     assert.equal(await rows(page).count(), 1000);
     assert.match((await texts(page)).at(-1), /"number":100000,/);
-    assert.ok(await isAtEnd(page));
+    await until('its end is seen', () => isAtEnd(page));
     const { readings, turns, most } = await page.evaluate(() => ({ readings: seen.readings, turns: seen.turns.size, most: seen.rows }));
     assert.ok(readings > 10 && turns > readings / 2, `others had their turn after ${turns} of ${readings} readings`);
     assert.equal(most, 1000, 'it never held more');
@@ -277,6 +287,7 @@ test('long data is folded, and of what is too long the beginning is held', async
     const { id } = await call({ events: `data: short\n\ndata: ${text}\n\n${lines}\ndata: after\n\n` });
     await ended(id);
     const page = await open(`#/runs/${id}`);
+    await watch(page);
     await panel(page).getByText('ended: success').waitFor();
     await count(page, 4);
     assert.equal(await rows(page).locator('details').count(), 2);
@@ -298,6 +309,7 @@ test('what is held is bounded by its size too', async (t) => {
     const { id } = await call({ events: `data: ${'x'.repeat(50_000)}\n\n`.repeat(40) });
     await ended(id);
     const page = await open(`#/runs/${id}`);
+    await watch(page);
     await panel(page).getByText('ended: success').waitFor();
     await panel(page).getByText('40 events, the first 20 not shown').waitFor();
 });
@@ -321,6 +333,7 @@ for (const colorScheme of ['light', 'dark']) {
                 await stream.send('x'.repeat(400), 'y'.repeat(4000), ...numbers(1, 40), '', 'z'.repeat(900));
                 for (let i = 0; i < 25; i++) await stream.send('t'.repeat(50_000));
                 await stream.send(...numbers(1, 40), '', 'z'.repeat(900));
+                await watch(page);
                 await panel(page).getByText(/^112 events, the first \d\d not shown/).waitFor();
                 await check(page, 'live');
                 await rows(page).last().locator('summary').click();
@@ -351,6 +364,7 @@ test('the events can be read by keyboard', async (t) => {
     const page = await open(`#/runs/${id}`);
     await stream.send(...numbers(1, 100), 'x'.repeat(1000));
     await count(page, 101);
+    await watch(page);
     const focused = () =>
         page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.className}`);
     const tabTo = async (what) => {

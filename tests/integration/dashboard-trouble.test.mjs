@@ -232,8 +232,8 @@ for (const hours of [-2, 2]) {
         const ago = Date.now() - Date.parse(since.get('since'));
         assert.ok(Math.abs(ago - HOUR) < HOUR / 2, `${ago} ms ago`);
         await goTo(page, `#/runs/${id}`);
-        const running = page.locator('.readout li').filter({ hasText: 'running for' });
-        assert.match(await running.innerText(), /running for (\d+ min )?[\d.]+ m?s$/);
+        const running = page.locator('.timeline li').filter({ hasText: 'running' });
+        assert.match((await running.innerText()).replace(/\s+/g, ' '), /running (\d+ min )?[\d.]+ m?s$/);
     });
 }
 

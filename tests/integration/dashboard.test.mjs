@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { test } from './lib/case.mjs';
-import { control, goTo, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { control, goTo, makeToken, openDashboard, openTab, pane } from './lib/browser.mjs';
 import { run } from './lib/sidecar.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
@@ -247,7 +247,7 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
         'API Keys',
     ]);
     await goTo(page, `#/runs/${id}`);
-    await page.getByRole('heading', { name: 'Webhook' }).waitFor();
+    await (await pane(page, 'Webhook')).getByRole('heading', { name: 'Webhook' }).waitFor();
     assert.equal(await page.getByRole('button', { name: /Redeliver|Cancel/ }).count(), 0);
     await page.evaluate(() => (location.hash = '#/deliveries'));
     await page.getByText('This page is for admins').waitFor();

@@ -160,7 +160,7 @@ export function command(text) {
 }
 
 /** A button that copies `text`, or what that answers or resolves with when it is pressed; null: nothing. */
-export function copy(text, label = 'Copy') {
+export function copy(text, label = 'Copy', kind = '') {
     const element = button(label, async () => {
         const content = await Promise.resolve(typeof text === 'function' ? text() : text).catch(() => '');
         if (content === null) return;
@@ -168,7 +168,7 @@ export function copy(text, label = 'Copy') {
         element.textContent = isCopied ? 'Copied' : 'Not allowed: select and copy';
         if (isCopied) announce('Copied');
         setTimeout(() => (element.textContent = label), 3000);
-    });
+    }, kind);
     return element;
 }
 

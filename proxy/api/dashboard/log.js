@@ -55,6 +55,12 @@ export function runLog(path) {
     return { section, renew: tryToRenew };
 }
 
+/** The last `n` lines but hookline's own of level debug, as they are shown. Throws ApiError. */
+export async function lastLines(path, n, signal) {
+    const text = await (await api.request('GET', `${path}/logs`, { signal })).text();
+    return text.split('\n').filter((line) => line && !/"level":"debug"/.test(line)).slice(-n).map(readable);
+}
+
 /** "12:00:01.234 error app: Traceback": time, level, message, and what else there is. */
 function readable(line) {
     try {

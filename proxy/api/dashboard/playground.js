@@ -28,6 +28,12 @@ export function show(main) {
     return () => play.end();
 }
 
+/** A call to begin with the next time that the page is shown: `{ app, path, method, mode, body }`. */
+export function prefill(call) {
+    reset();
+    Object.assign(typed, { isFilled: false, name: OTHER }, call);
+}
+
 function reset() {
     const app = api.session.app_name ?? api.session.apps[0] ?? 'my-app';
     Object.assign(typed, { project: api.session.project, app, name: OTHER, path: 'run', method: 'POST' });

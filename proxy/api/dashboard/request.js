@@ -2,26 +2,52 @@
 // Promise: no value of a field that may be secret is here, and no token: the server gives out harmless ones only.
 import * as api from './api.js';
 import { isJsonType, isTextType, showBody } from './body.js';
-import { copy, fill, h } from './dom.js';
-import { bytes, plural, visible } from './format.js';
+import { button, copy, fill, h } from './dom.js';
+import { plural, visible } from './format.js';
 
 const LINE_MAX = 16 * 1024; /* bytes of a body that stand in the command; a longer one is a file beside it */
+const EDITED_MAX = 256 * 1024; /* bytes of a body that a form shows */
 const UNFIT = /(?![\t\n])[\p{Cc}\p{Cf}\ufffd]/u; /* what a terminal obeys when it is pasted, and what was no text */
 const SENT = /^(accept|content-type|content-encoding|content-language)$/i;
 
 /** Fills the section of a run, once: what a run was called with does not change. */
 export function showRequest(section, run, path, signal) {
-    const title = h('h2', { id: 'request' }, 'Request');
-    if (!run.request_fields) return fill(section, title, h('p.hint', {}, whyNot(run)));
-    const body = bodyOf(run, path);
-    const curl = copy(() => asCommand(run, body), 'Copy as curl');
+    if (!run.request_fields) return fill(section, h('p.hint', {}, whyNot(run)));
+    const parts = run.request_bytes ? showBody(bodyOf(run, path), { signal }) : null;
     return fill(
         section,
-        h('div.title-row', {}, title, curl),
-        h('p.hint', {}, leftOut(run)),
+        parts ? h('div.title-row', {}, h('span.hint', {}, `${run.method} ${visible(run.path)}`), parts.actions) : h('p.hint', {}, 'It had no body.'),
+        parts ? parts.view : null,
         showFields(run.request_fields),
-        run.request_bytes ? foldBody(body, signal) : h('p.hint', {}, 'It had no body.'),
+        h('p.hint', {}, leftOut(run)),
     );
+}
+
+export function curlButton(run, path) {
+    return copy(() => asCommand(run, bodyOf(run, path)), 'Copy as curl', 'small');
+}
+
+/** The form for a new run, filled with this one's request, where it is one that the form can send; else null. */
+export function editButton(run, path, onError) {
+    const body = bodyOf(run, path);
+    const isEditable = !run.request_bytes || (body.isJson && isPlain(body) && body.size <= EDITED_MAX);
+    if (!isEditable) return null;
+    const edit = async () => {
+        const text = run.request_bytes ? await (await api.request('GET', body.path)).text() : '';
+        const { prefill } = await import('./playground.js');
+        prefill({ app: run.app_name, path: run.path.replace(/^\/+/, ''), method: run.method, mode: run.async ? 'async' : 'sync', body: indented(text) });
+        location.hash = '#/new';
+    };
+    return button('Edit and run again', () => edit().catch(onError), 'small');
+}
+
+/** As it was, if it is not what it says that it is. */
+function indented(text) {
+    try {
+        return JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+        return text;
+    }
 }
 
 function whyNot(run) {
@@ -45,7 +71,7 @@ function bodyOf(run, path) {
         isText: isTextType(type),
         name: 'request',
         file: `${run.run_id}.request`,
-        title: 'request',
+        title: 'tab-input',
     };
 }
 
@@ -65,18 +91,6 @@ function showFields(fields) {
         h('summary', {}, plural(fields.length, 'header field')),
         h('table.header-fields', { 'aria-label': 'Header fields' }, h('tbody', {}, fields.map(row))),
     );
-}
-
-/* ---- its body: read when somebody wants to see it ---- */
-
-function foldBody(body, signal) {
-    const details = h('details', { ontoggle }, h('summary', {}, ['Body: ', bytes(body.size), body.type ? `, ${visible(body.type)}` : '']));
-    function ontoggle() {
-        if (!details.open || details.childElementCount > 1) return;
-        const { actions, view } = showBody(body, { signal });
-        details.append(h('div.title-row', {}, h('span'), actions), view);
-    }
-    return details;
 }
 
 /* ---- the call as a command ---- */
@@ -107,9 +121,13 @@ function fileOf({ file, isJson, isText }) {
 
 /** null: it is too long for a command, or nothing that a shell could be given. */
 async function shortText({ path, size, isText, encoding }) {
-    if (size > LINE_MAX || !isText || (encoding && encoding !== 'identity')) return null;
+    if (size > LINE_MAX || !isText || !isPlain({ encoding })) return null;
     const text = await (await api.request('GET', path)).text();
     return UNFIT.test(text) || text.startsWith('@') ? null : text;
+}
+
+function isPlain({ encoding }) {
+    return !encoding || encoding === 'identity';
 }
 
 /** For a POSIX shell. */

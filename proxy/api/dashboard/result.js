@@ -2,11 +2,11 @@
 import { fill, h } from './dom.js';
 import { isJsonType, isTextType, showBody } from './body.js';
 import { isKept } from './events.js';
+import { visible } from './format.js';
 
-/** Fills the section: as long as the run goes on, to be called again. */
-export function showResult(section, run, path, signal) {
-    const title = h('h2', { id: 'result' }, 'Response');
-    if (run.result !== 'kept') return fill(section, h('div.title-row', {}, title), h('p.hint', {}, whyNot(run)));
+/** Fills the section: as long as the run goes on, to be called again. `title`: the id of what it is called by. */
+export function showResult(section, run, path, { title, signal }) {
+    if (run.result !== 'kept') return fill(section, h('p.hint', {}, whyNot(run)));
     const body = {
         path: `${path}/result`,
         size: run.response_bytes,
@@ -15,11 +15,11 @@ export function showResult(section, run, path, signal) {
         isText: run.encoding === 'json' || run.encoding === 'text' || isTextType(run.content_type),
         name: 'response',
         file: run.run_id,
-        title: 'result',
+        title,
     };
-    const hint = isKept(run) ? 'Its events are above; download it for the bytes that the app sent.' : null;
+    const hint = isKept(run) ? 'Its events have a tab of their own; download it for the bytes that the app sent.' : null;
     const { actions, view } = showBody(body, { signal, hint });
-    return fill(section, h('div.title-row', {}, title, actions), view);
+    return fill(section, h('div.title-row', {}, h('span.hint', {}, visible(run.content_type ?? '')), actions), view);
 }
 
 /** In the words of what became of it. */

@@ -195,6 +195,12 @@ export async function follow(page, act) {
     await page.locator('main h1:not([data-before])').waitFor();
 }
 
+/** Chooses one of the panes of the run that is shown, and answers what is in it. */
+export async function pane(page, name) {
+    await page.getByRole('tab', { name: new RegExp(`^${name}`) }).click();
+    return page.getByRole('tabpanel', { name: new RegExp(`^${name}`) });
+}
+
 /** Presses the button of that name in `place`, which copies something, and waits until it says so: that it does for a moment. */
 export function copyBy(place, name) {
     const button = (text) => place.getByRole('button', { name: text });

@@ -1,6 +1,6 @@
 // stream_page.mjs - a run's page in a browser while the test writes the run's event stream: the app, its calls, what the
 // page shows of the events.
-import { control, makeToken, openDashboard } from './browser.mjs';
+import { control, makeToken, openDashboard, pane } from './browser.mjs';
 import { atEnd } from './cleanup.mjs';
 import { shared, stage } from './stage.mjs';
 import { gate, until } from './until.mjs';
@@ -96,6 +96,8 @@ async function sendMany(exchange, count) {
     await exchange.lastChunk();
 }
 
+/** The events are there once there is one, and are looked at when they are chosen. */
+export const watch = (page) => pane(page, 'Events');
 export const panel = (page) => page.getByRole('region', { name: 'Events' });
 export const box = (page) => page.locator('.events');
 export const rows = (page) => page.locator('.events li');

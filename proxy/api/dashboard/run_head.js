@@ -1,0 +1,107 @@
+// run_head.js - what is at the top of a run: the app and path, its state, what it said, where it came from, what can be done.
+import * as api from './api.js';
+import { ask, badge, button, copy, fill, h, note, refill } from './dom.js';
+import { id as shortId, time, visible } from './format.js';
+import { curlButton, editButton } from './request.js';
+import { REASONS, deliveryBadge, modeChip, runPath } from './state.js';
+
+/**
+ * `{ element, title, show(run, reruns) }`. `level`: of the heading. `again()`: another look is wanted; `goToWebhooks()`: they are to be
+ * seen. `more`: what else is at the end of the first line.
+ */
+export function runHead(path, { runId, level, again, goToWebhooks, more = [] }) {
+    const title = h(`${level}.run-title`, { id: 'run-title' }, visible(runId));
+    const line = h('div.run-head');
+    const about = h('div.run-about');
+    const error = h('p.run-error', { hidden: true });
+    const actions = h('div.run-actions', { hidden: true, role: 'group', 'aria-label': 'What can be done with the run' });
+    const problem = h('div');
+    const ident = h('span.run-id', {}, h('code', {}, visible(runId)), copy(runId, 'Copy id', 'quiet.small'));
+    const element = h(
+        'header.run-top',
+        {},
+        h('div.run-line', {}, title, h('span.gap'), more),
+        line,
+        error,
+        h('div.run-sub', {}, ident, about, h('span.gap'), actions),
+        problem,
+    );
+
+    function show(run, reruns) {
+        fill(title, h('span', {}, visible(run.app_name)), ' ', h('code', {}, visible(run.path)));
+        refill(line, showState(run, goToWebhooks));
+        error.hidden = !run.error;
+        error.textContent = visible(run.error ?? '');
+        refill(about, showFamily(run, reruns), showTags(run.tags));
+        refill(actions, showActions(run, { path, again, problem }));
+        actions.hidden &&= !actions.children.length; // once there was one its place stays, so that nothing moves
+    }
+
+    return { element, title, show };
+}
+
+function showState(run, goToWebhooks) {
+    const reason =
+        run.reason &&
+        h('span', {}, h('code', {}, run.reason), REASONS[run.reason] ? `: ${REASONS[run.reason]}` : '');
+    return [
+        badge(run.state, run.state),
+        modeChip(run),
+        reason,
+        run.next_attempt_at ? h('span.when', {}, 'next attempt: ', time(run.next_attempt_at)) : null,
+        run.deliveries.map((delivery) =>
+            h('button.jump', { type: 'button', onclick: goToWebhooks }, 'Webhook', deliveryBadge(delivery)),
+        ),
+    ];
+}
+
+function showTags(tags) {
+    return Object.entries(tags ?? {}).map(([name, value]) => h('span.chip.tag', {}, visible(`${name}=${value}`)));
+}
+
+/** The run that it repeats, and those that repeat it. */
+function showFamily(run, reruns) {
+    const link = (runId) => h('a', { href: `#/runs/${runId}` }, shortId(visible(runId)));
+    const last = reruns.map((one) => h('span.family-one', {}, h('a', { href: runPath(one) }, shortId(one.run_id)), badge(one.state, one.state)));
+    return [
+        run.rerun_of ? h('span.family', {}, 'Again the run ', link(run.rerun_of)) : null,
+        last.length ? h('span.family', {}, 'Run again: ', last) : null,
+    ];
+}
+
+/* ---- what can be done ---- */
+
+function showActions(run, { path, again, problem }) {
+    const mayRun = api.mayRun() && (api.isAdmin() || run.subject);
+    const canCancel = mayRun && (run.state === 'queued' || run.state === 'running');
+    const hasRequest = Boolean(run.request_fields);
+    return [
+        canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger.small') : null,
+        api.mayRun() && run.finished_at && hasRequest ? button('Run again…', () => rerun(path), 'small') : null,
+        api.mayRun() && hasRequest ? editButton(run, path, (error) => refill(problem, note('error', 'The request could not be read', h('p', {}, error.message)))) : null,
+        hasRequest ? curlButton(run, path) : null,
+    ];
+}
+
+function rerun(path) {
+    let made;
+    return ask({
+        title: 'Run this again?',
+        text: 'A new run begins with the same request, in your name. Its webhook, if it has one, goes to the same place.',
+        yes: 'Run again',
+        kind: '',
+        act: async () => (made = await api.send('POST', `${path}/rerun`)),
+    }).then((isDone) => isDone && (location.hash = `#/runs/${made.run_id}`));
+}
+
+function cancel(run, again, path) {
+    return ask({
+        title: 'Cancel this run?',
+        text:
+            run.state === 'queued'
+                ? 'It will never start.'
+                : 'The app’s work on it is cut off. A webhook, if it has one, says that it was cancelled.',
+        yes: 'Cancel the run',
+        act: () => api.send('POST', `${path}/cancel`),
+    }).then((isDone) => isDone && again());
+}

@@ -1,0 +1,240 @@
+// run_panel.js - one run in a place of a page: what became of it on the left, what it was given and gave on the right.
+// Promise: one request a look, whatever is shown of it; each pane is filled when it is seen.
+// Not here: the page of one run (run.js), which run it is and how wide the place is (runs.js).
+import * as api from './api.js';
+import { now } from './clock.js';
+import { announce, button, fill, h, note } from './dom.js';
+import { tail } from './format.js';
+import { eventPanel } from './events.js';
+import { runLog } from './log.js';
+import { paneTabs } from './panes.js';
+import { progressRow } from './progress.js';
+import { showRequest } from './request.js';
+import { showResult } from './result.js';
+import { hasError, showError } from './run_error.js';
+import { runFacts } from './run_facts.js';
+import { runHead } from './run_head.js';
+import { areOn } from './shortcuts.js';
+import { spansOf } from './spans.js';
+import { showStale } from './stale.js';
+import { isOpen } from './state.js';
+import { addStyle } from './stylesheet.js';
+import { waterfall } from './waterfall.js';
+import { webhookPane } from './webhook_pane.js';
+
+await addStyle('run.css');
+
+const EVERY = 1500;
+const SOON = 500;
+const TICK = 250; /* ms between two drawings of what goes on */
+let wanted = null; // the pane that was chosen last: the next run is opened with it
+
+/**
+ * Shows run `id` in `place` until the function that it answers is called. `onClose()`: it is to be closed, by its button or
+ * Escape; without it the run is a page of its own. What had the focus gets it back when the panel is closed.
+ */
+export function openRun(place, id, { onClose } = {}) {
+    const view = new RunView(place, id, onClose);
+    return () => view.end();
+}
+
+class RunView {
+    #place;
+    #id;
+    #path;
+    #onClose;
+    #gone = new AbortController();
+    #polling;
+    #tick;
+    #run = null;
+    #last = '';
+    #isToldLive = false; // by the events: they are sooner than the next look
+    #shown = {}; // of each pane what it was filled for
+    #opener = document.activeElement;
+    #problem = h('div');
+    #body = h('div.run-body');
+    #times = waterfall();
+    #facts = runFacts();
+    #progress = progressRow();
+    #panels = {};
+    #head;
+    #events;
+    #log;
+    #webhooks;
+    #panes;
+
+    constructor(place, id, onClose) {
+        this.#place = place;
+        this.#id = id;
+        this.#path = `/runs/${encodeURIComponent(id)}`;
+        this.#onClose = onClose;
+        const again = () => this.#polling.now();
+        this.#head = runHead(this.#path, {
+            runId: id,
+            level: onClose ? 'h2' : 'h1',
+            again,
+            goToWebhooks: () => this.#goTo('webhook'),
+            more: onClose ? this.#frame() : [],
+        });
+        this.#events = eventPanel(this.#path, {
+            progress: (value) => {
+                this.#isToldLive = true;
+                this.#progress.show(value);
+            },
+            lost: () => (this.#isToldLive = false),
+            end: again,
+        });
+        this.#log = runLog(this.#path);
+        this.#webhooks = webhookPane(again);
+        this.#panes = this.#makePanes();
+        this.#fillPlace();
+        if (onClose) document.addEventListener('keydown', (event) => this.#onKey(event), { signal: this.#gone.signal });
+        this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), (error, at) => this.#fail(error, at));
+        this.#tick = setInterval(() => this.#run && isOpen(this.#run) && !document.hidden && this.#drawTimes(), TICK);
+    }
+
+    end() {
+        this.#polling.stop();
+        this.#events.stop();
+        this.#gone.abort();
+        clearInterval(this.#tick);
+        this.#place.classList.remove('run-panel');
+        fill(this.#place);
+    }
+
+    /* ---- its parts ---- */
+
+    #makePanes() {
+        const part = (key, title) => {
+            this.#panels[key] = h('section', { 'aria-labelledby': `tab-${key}` });
+            return { key, title, panel: this.#panels[key] };
+        };
+        const all = [
+            part('input', 'Input'),
+            part('output', 'Output'),
+            part('error', 'Error'),
+            { key: 'log', title: 'Log', panel: this.#log.section },
+            { key: 'events', title: 'Events', panel: this.#events.section },
+            { key: 'webhook', title: 'Webhook', panel: this.#webhooks.section },
+        ];
+        return paneTabs('What it was given and gave', all, (key) => {
+            wanted = key;
+            this.#fillPane();
+        });
+    }
+
+    #fillPlace() {
+        const times = h('section', { 'aria-labelledby': 'times' }, h('h2', { id: 'times' }, 'Timeline'), this.#times.element);
+        this.#body.hidden = true;
+        fill(this.#body, times, this.#panes.element, this.#facts.section);
+        this.#place.classList.add(this.#onClose ? 'run-panel' : 'run-page');
+        if (this.#onClose) this.#place.setAttribute('aria-label', `Run ${tail(this.#id)}`);
+        fill(this.#place, this.#head.element, this.#problem, this.#progress.row, this.#body);
+    }
+
+    /** A way to the page of its own, and back to the list. */
+    #frame() {
+        return [
+            h('a.button.small', { href: `#/runs/${this.#id}`, title: 'Open as a page (o)' }, 'Open as a page'),
+            button('Close', () => this.#close(), 'small.run-close', { title: 'Close (Escape)' }),
+        ];
+    }
+
+    #close() {
+        const opener = this.#opener;
+        this.#onClose();
+        if (document.activeElement === document.body && opener?.isConnected) opener.focus({ preventScroll: true });
+    }
+
+    #onKey(event) {
+        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+        if (document.querySelector('dialog[open]') || event.target.closest('input, select, textarea')) return;
+        if (event.key === 'Escape') this.#close();
+        else if (event.key === 'o' && areOn()) location.hash = `#/runs/${this.#id}`;
+        else return;
+        event.preventDefault();
+    }
+
+    /* ---- a look at it ---- */
+
+    async #turn(signal) {
+        const run = await api.get(this.#path, { signal });
+        const isFirst = !this.#run;
+        const text = JSON.stringify(run);
+        const before = this.#run;
+        this.#run = run;
+        if (text !== this.#last) {
+            if (before && run.state !== before.state) announce(`The run is ${run.state}`);
+            this.#last = text;
+            this.#head.show(run, []);
+        }
+        if (!run.finished_at) this.#progress.reserve();
+        if (run.progress !== null && (run.finished_at || !this.#isToldLive)) this.#progress.show(run.progress);
+        this.#facts.show(run);
+        this.#drawTimes();
+        const isWantedSoon = this.#events.update(run);
+        this.#showTabs(isFirst);
+        await this.#fillPane(signal);
+        this.#body.hidden = false;
+        fill(this.#problem);
+        if (isFirst && this.#onClose) announce(`Run ${tail(this.#id)}: ${run.state}`);
+        if (isWantedSoon) return SOON;
+        // What has ended changes when someone redelivers it, and seldom else.
+        return isOpen(run) ? EVERY : 8 * EVERY;
+    }
+
+    #fail(error, at) {
+        if (error?.status === 404) fill(this.#problem, note('error', 'This run is not here', h('p', {}, error.message)));
+        else showStale(this.#problem, 'The run is', error, at);
+        if (error?.status === 404 || error?.status === 400) this.#polling.stop();
+    }
+
+    #drawTimes() {
+        this.#times.show(spansOf(this.#run, now()));
+    }
+
+    /* ---- the panes ---- */
+
+    #mayRead() {
+        return api.seesAll() || Boolean(this.#run.subject);
+    }
+
+    /** Which of them there are; what was chosen stays, and the first one is what most want to know of such a run. */
+    #showTabs(isFirst) {
+        const run = this.#run;
+        const keys = ['input', 'output'];
+        if (hasError(run)) keys.push('error');
+        if (this.#mayRead()) keys.push('log');
+        if (!this.#events.section.hidden) keys.push('events');
+        if (run.deliveries.length) keys.push('webhook');
+        this.#panes.set(keys);
+        this.#panes.mark('webhook', run.deliveries.length > 1 ? String(run.deliveries.length) : '');
+        if (!isFirst && keys.includes(this.#panes.chosen())) return;
+        const first = run.state === 'failure' ? 'error' : run.request_fields ? 'input' : 'output';
+        this.#panes.choose(keys.includes(wanted) ? wanted : first);
+    }
+
+    #goTo(key) {
+        this.#panes.choose(key);
+        wanted = key;
+        document.getElementById(`tab-${key}`).focus();
+        this.#fillPane();
+    }
+
+    /** The pane that is seen, once for each thing that it says. */
+    async #fillPane(signal = this.#gone.signal) {
+        const run = this.#run;
+        const key = this.#panes.chosen();
+        if (key === 'log') return this.#log.renew(signal, run.finished_at !== null);
+        const what = { input: 'once', output: run.finished_at, error: `${run.finished_at} ${run.attempts}`, webhook: JSON.stringify(run.deliveries) }[key];
+        if (what === undefined || this.#shown[key] === String(what)) return undefined;
+        this.#shown[key] = String(what);
+        const panel = this.#panels[key];
+        const whole = { signal: this.#gone.signal };
+        if (key === 'input') showRequest(panel, run, this.#path, this.#gone.signal);
+        else if (key === 'output') showResult(panel, run, this.#path, { title: 'tab-output', ...whole });
+        else if (key === 'error') showError(panel, run, this.#path, { mayRead: this.#mayRead(), ...whole });
+        else return this.#webhooks.show(run);
+        return undefined;
+    }
+}
