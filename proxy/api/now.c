@@ -16,6 +16,7 @@
 #include "http/url.h"
 #include "run/service.h"
 #include "store/gauges.h"
+#include "tls/tls.h"
 #include "webhook/sender.h"
 #include "worker/left.h"
 
@@ -248,6 +249,19 @@ static void write_left(struct text *t, const struct hl_service *service)
     WRITE(t, "\"left\":\"%s\",", words);
 }
 
+/* The one that callers see. */
+static void write_certificate(struct text *t, const struct hl_service *service)
+{
+    char expires[HL_CLOCK_TEXT];
+    if (!hl_service_speaks_tls(service->config))
+        return;
+    int64_t expires_s = hl_tls_expires_s(service->tls);
+    if (expires_s <= 0)
+        return;
+    hl_clock_format(1000 * expires_s, expires);
+    WRITE(t, "\"certificate_expires_at\":\"%s\",", expires);
+}
+
 static void write_state(
     struct text *t, const struct hl_api_view *view, const struct hl_figures *figures)
 {
@@ -265,6 +279,7 @@ static void write_state(
     WRITE(t, "],\"store\":\"%s\",", hl_store_words[view->config->store]);
     write_sleep(t, figures);
     write_left(t, view->service);
+    write_certificate(t, view->service);
     if (view->config->project_id.n > 0)
         WRITE(t, "\"project_id\":\"%s\",", view->config->project_id.p);
 }
@@ -299,6 +314,7 @@ static void write_current(struct text *t, const struct hl_figures *figures)
         {"webhooks_lost", hl_counter_get(&workers->webhooks_lost), false},
         {"upstream_errors", upstream_errors, false},
         {"store_bytes", hl_counter_get(&store->bytes), false},
+        {"store_max_bytes", hl_counter_get(&store->max_bytes), false},
         {"resident_bytes", figures->process.resident_bytes, false},
     };
     WRITE(t, "\"current\":{");

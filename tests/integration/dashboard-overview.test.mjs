@@ -75,7 +75,7 @@ test('the span stands in the address, and what was counted is there after a rest
     const page = await open({ complaints: /ERR_|503/ });
     await page.getByRole('button', { name: 'All that is kept' }).click();
     await page.getByRole('button', { name: 'All that is kept', pressed: true }).waitFor();
-    assert.equal(await hashOf(page), '#/now?period=retention');
+    assert.equal(await hashOf(page), '#/overview?period=retention');
     await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
     await sidecar.restart();
     await page.reload();
@@ -131,6 +131,134 @@ test('a share of few calls warns nobody, and what was given up is told of the st
     calls = 20;
     await state.getByText('100 % of the calls').waitFor();
     assert.equal(await state.getByRole('listitem').count(), 1);
+});
+
+/** The middle of a part of a chart's width, from 0 to 1. */
+async function placeIn(chart, part) {
+    await chart.scrollIntoViewIfNeeded();
+    const { x, y, width, height } = await chart.boundingBox();
+    return [x + 54 + (width - 62) * part, y + height / 2];
+}
+
+const bounds = (hash, from, until) => {
+    const query = new URLSearchParams(hash.split('?')[1]);
+    return [from, until].map((name) => Date.parse(query.get(name)));
+};
+
+test('a point of a chart leads to its runs by a click and by Enter, and a way over it to that span and back', async (t) => {
+    const { open } = await scene(t);
+    const page = await open();
+    const chart = page.getByRole('img', { name: /^Runs ended/ });
+    await chart.locator('rect').first().waitFor();
+    await page.mouse.click(...(await placeIn(chart, 0.995)));
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    const clicked = bounds(await hashOf(page), 'from', 'until');
+    assert.equal(clicked[1] - clicked[0], 60_000, 'the step of an hour');
+    await goTo(page, '#/overview');
+    await chart.locator('rect').first().waitFor();
+    await chart.focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.locator('.cursor').nth(2).waitFor({ state: 'attached' }); // those beside it tell the same time
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    await goTo(page, '#/overview');
+    await chart.locator('rect').first().waitFor();
+    await page.mouse.move(...(await placeIn(chart, 0.7)));
+    await page.mouse.down();
+    await page.mouse.move(...(await placeIn(chart, 0.8)));
+    await page.mouse.move(...(await placeIn(chart, 0.995)));
+    await page.locator('.marked').waitFor({ state: 'attached' });
+    await page.mouse.up();
+    const back = page.getByRole('button', { name: /: back$/, pressed: true });
+    await back.waitFor();
+    const [from, to] = bounds(await hashOf(page), 'since', 'until');
+    assert.ok(to - from > 10 * 60_000 && to - from < 30 * 60_000, `${to - from} ms`);
+    await until('their runs alone', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
+    await page.getByRole('img', { name: /^Calls per second/ }).waitFor(); // that hour has it
+    await back.click();
+    await page.getByRole('button', { name: '1 h', pressed: true }).waitFor();
+    await chart.locator('rect').first().waitFor();
+    await chart.focus();
+    await page.keyboard.press('ArrowLeft');
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Enter');
+    await back.waitFor();
+    const marked = bounds(await hashOf(page), 'since', 'until');
+    assert.equal(marked[1] - marked[0], 4 * 60_000);
+});
+
+test('a span that is none is left out of the address, and of one that is gone it says so', async (t) => {
+    const { open } = await scene(t);
+    const page = await open({ complaints: /400/ });
+    for (const query of ['since=2026-11-27T10:00:00Z&until=2026-11-27T10:00:00Z', 'since=2&until=1', 'since=x', 'period=year', 'by=path']) {
+        await goTo(page, '#/runs');
+        await goTo(page, `#/overview?${query}`);
+        await page.getByRole('note').getByText('Not understood in the address').waitFor();
+        await page.getByRole('button', { name: '1 h', pressed: true }).waitFor();
+    }
+    await goTo(page, '#/overview?since=2001-11-27T10:00:00Z&until=2001-11-27T11:00:00Z');
+    await page.getByText('Nothing is kept of this span').waitFor();
+    await page.getByRole('link', { name: 'All that is kept' }).click();
+    await until('they are shown', async () => (await tileOf(page, 'Runs ended').catch(() => '')) === '28');
+    assert.equal(await page.getByRole('img', { name: /^Calls per second/ }).count(), 0, 'the process remembers an hour');
+});
+
+test('apps are told apart when that is wanted, and asked for then alone', async (t) => {
+    const { open } = await scene(t);
+    const page = await open();
+    await page.getByRole('img', { name: /^Runs ended\./ }).waitFor();
+    assert.ok(page.seen.urls.every((url) => !/by=app/.test(url)));
+    await page.getByRole('button', { name: 'By app' }).click();
+    await page.getByRole('img', { name: 'Runs ended by app. words: 20 in all. pictures: 8 in all.' }).waitFor();
+    await page.getByRole('img', { name: 'Runs failed by app. words: 3 in all. pictures: 0 in all.' }).waitFor();
+    for (const name of ['Run time, p50', 'Run time, p99', 'Queue wait, p50', 'Queue wait, p99'])
+        await page.getByRole('img', { name: `${name} by app. words: highest` }).waitFor();
+    assert.equal(await hashOf(page), '#/overview?by=app');
+    await page.getByRole('button', { name: '24 h' }).click();
+    await page.getByRole('button', { name: 'By app', pressed: true }).waitFor();
+    assert.equal(await hashOf(page), '#/overview?period=day&by=app');
+    await assertAccessible(page, 'by app');
+});
+
+test('of many apps the table has those with most runs, and all when they are wanted', async (t) => {
+    const { open } = await scene(t);
+    const page = await open({ hash: '#/runs' });
+    await page.route(/\/overview\?/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        const json = response && (await response.json());
+        if (!json) return;
+        const apps = Array.from({ length: 200 }, (_, i) => ({ ...json.apps[0], app_name: `app-${i}`, runs: i + 1 }));
+        await route.fulfill({ json: { ...json, apps, is_more_apps: true } });
+    });
+    await goTo(page, '#/overview');
+    const table = page.getByRole('region', { name: 'Runs by app' });
+    await table.getByRole('row').nth(1).waitFor();
+    assert.equal(await table.getByRole('row').count(), 11);
+    assert.match(await table.getByRole('row').nth(1).innerText(), /^app-199\s+200\s/);
+    await page.getByText('There are more than 200 apps').waitFor();
+    await page.getByRole('button', { name: 'All 200 apps' }).click();
+    await page.getByRole('button', { name: 'The first 10' }).waitFor();
+    assert.equal(await table.getByRole('row').count(), 201);
+    await assertFits(page, 'all apps');
+    await page.getByRole('button', { name: 'The first 10' }).click();
+    await until('the first again', async () => (await table.getByRole('row').count()) === 11);
+});
+
+test('a certificate that expires soon and a store that is nearly full are told', async (t) => {
+    const { open } = await scene(t, { failures: 0 });
+    const page = await open({ hash: '#/runs', role: 'invoke' });
+    await page.route(/\/v2\/now/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        const json = response && (await response.json());
+        if (!json) return;
+        const current = { ...json.current, store_bytes: 950 << 20, store_max_bytes: 1000 << 20 };
+        const certificate_expires_at = new Date(Date.parse(json.now) + 86_400_000).toISOString();
+        await route.fulfill({ json: { ...json, current, certificate_expires_at } });
+    });
+    await goTo(page, '#/overview');
+    const state = page.getByRole('region', { name: 'Readiness' });
+    await state.getByText('The certificate that callers see expires').waitFor();
+    await state.getByText('The store has 950 MiB of the 1000 MiB').waitFor();
 });
 
 test('the focus stays on what leads to the runs that failed, while more fail', async (t) => {

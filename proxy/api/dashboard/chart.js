@@ -1,98 +1,148 @@
-// chart.js - small line and bar charts of the last hour, in SVG.
+// chart.js - a chart over time, as lines or as bars upon each other, in SVG. What is pointed at is told above it; a click
+// or Enter opens it, and a span that is drawn over, or marked by Shift and an arrow key, is what all charts show next.
 import { fill, h, s } from './dom.js';
 import { formatter } from './zone.js';
 
 const LEAST_WIDTH = 240;
-const HEIGHT = 132;
-const LEFT = 50;
-const RIGHT = 6;
+const LEFT = 54;
+const RIGHT = 8;
 const BOTTOM = 20;
 const TOP = 8;
 const CHARACTER = 6.5; /* px of the axis' text */
 const GAP = 2; /* characters */
-const SPAN = 3_600_000;
+const LEAST_DRAG = 5; /* px: less is a click */
+const DAY = 86_400_000;
 const clock = formatter({ timeStyle: 'short' });
-const exact = formatter({ timeStyle: 'medium' });
+const day = formatter({ day: 'numeric', month: 'short' });
+const seconds = formatter({ timeStyle: 'medium' });
+const exact = formatter({ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' });
 
-/** The next of 1, 2, 4, 6 times a power of ten: of which the half is a round number too. */
+/** The next round number, of which the half is one too; of a few, whole ones. */
 function ceiling(value) {
     const power = 10 ** Math.floor(Math.log10(value));
-    return [1, 2, 4, 6, 10].map((n) => n * power).find((n) => n >= value * 0.9999) ?? value;
+    const steps = value < 10 ? [1, 2, 4, 6, 10] : [1, 1.2, 1.6, 2, 3, 4, 5, 6, 8, 10];
+    return steps.map((n) => n * power).find((n) => n >= value * 0.9999) ?? value;
 }
 
-/** Whole minutes of the last hour, with the sums of what is in them. */
-function sumMinutes({ at, now, values }) {
-    const first = Math.ceil((now - SPAN) / 60_000) * 60_000;
-    const minutes = [...new Set(at.map((ms) => Math.floor(ms / 60_000) * 60_000))].filter(
-        (minute) => minute >= first,
-    );
-    const sums = values.map((list) =>
-        minutes.map((minute) =>
-            list.reduce((sum, value, i) => sum + (at[i] >= minute && at[i] < minute + 60_000 ? value : 0), 0),
-        ),
-    );
-    return { at: minutes, now, values: sums };
+/** From 0 to its top. */
+function linear(least, highest) {
+    const top = ceiling(Math.max(least, highest));
+    return { marks: [0, top / 2, top], part: (value) => value / top };
+}
+
+/** ms, as people count them: ten times as much, and from a minute on what is near it. */
+const DECADES = [1e-3, 1e-2, 0.1, 1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 5 * DAY, 50 * DAY, 500 * DAY];
+
+/** Around all of them: a tenth of what is typical is as far from it as the tenfold. `list` of positive ones. */
+function logarithmic(least, list) {
+    const lowest = Math.min(least, ...list),
+        highest = Math.max(least, ...list);
+    const first = Math.max(0, DECADES.findLastIndex((ms) => ms <= lowest * 1.0001));
+    const end = DECADES.findIndex((ms) => ms >= highest * 0.9999);
+    const last = Math.min(DECADES.length - 1, Math.max(first + 2, end < 0 ? DECADES.length : end));
+    const span = DECADES.slice(first, last + 1);
+    const every = Math.ceil((span.length - 1) / 4);
+    const [from, to] = [span[0], span.at(-1)].map(Math.log);
+    return {
+        marks: span.filter((_, i) => i % every === 0),
+        part: (value) => (value > span[0] ? Math.min(1, (Math.log(value) - from) / (to - from)) : 0),
+    };
+}
+
+/** Charts of one group are over the same times: what is pointed at in one is told by all. */
+export class Group {
+    charts = [];
 }
 
 /**
- * A chart that is drawn again with each `draw({ at, now, values })`: `at` are ms since the epoch, `values` a
- * list of numbers (or null) for each of `series` (`{ name, kind }`). `format` makes a value text; `least` is the
- * least that its height stands for.
+ * Drawn again with each `draw({ at, from, to, step, values })`: `at` are ms since the epoch, `values` a list of numbers
+ * (or null) for each of `columns` (`{ name, kind }`), all between `from` and `to`. `step` 0: of the moment; else
+ * of as many ms from then on. Options: `title`, `id`, `format` makes a value text; `least` is the least that its height stands
+ * for; `isBars`, `isLog`, `height`; `of`: what it is called after its title; `onOpen(from, to)`, `onChoose(from, to)`;
+ * `tells`: of what one who does not see it hears, `'last'` or `'highest'`.
  */
 export class Chart {
     #options;
-    #svg = s('svg', { tabindex: 0, role: 'img' });
+    #svg;
     #readout = h('p.readout', { 'aria-hidden': 'true' });
     #drawn = null;
-    #pointer = null; // the index of the sample that is pointed at
+    #pointer = null; // the index of the point that is pointed at
+    #mark = null; // likewise, where a span begins that is being marked
+    #press = null; // where the pointer was pressed
     figure;
 
-    constructor(options) {
-        this.#options = options;
-        const caption = h('figcaption', {}, h('h2', {}, options.title), this.#readout);
-        this.figure = h('figure.chart', {}, caption, this.#svg);
-        this.#svg.addEventListener('pointermove', (event) => this.#onMove(event));
-        this.#svg.addEventListener('pointerleave', () => this.#leave());
-        this.#svg.addEventListener('blur', () => this.#leave());
-        this.#svg.addEventListener('keydown', (event) => this.#onKey(event));
+    constructor(options, group = new Group()) {
+        this.#options = { height: 132, isBars: false, isLog: false, group, ...options };
+        group.charts.push(this);
+        const { title, id, onOpen } = options;
+        this.#svg = s(`svg${onOpen ? '.is-open' : ''}`, { id, tabindex: 0, role: 'img', 'aria-describedby': onOpen && 'chart-keys' });
+        this.figure = h('figure.chart', {}, h('figcaption', {}, h('h3', {}, title), this.#readout), this.#svg);
+        const on = (name, act) => this.#svg.addEventListener(name, (event) => this.#drawn?.at.length && act(event));
+        on('pointermove', (event) => this.#onMove(event));
+        on('pointerleave', () => this.#press === null && this.#tellAll(null));
+        on('blur', () => this.#leave());
+        on('keydown', (event) => this.#onKey(event));
+        if (!onOpen) return;
+        on('pointerdown', (event) => this.#onPress(event));
+        on('pointerup', (event) => this.#onRelease(event));
+        on('pointercancel', () => this.#leave());
     }
 
     draw(data) {
-        const { series, least, isBars } = this.#options;
-        const drawn = isBars ? sumMinutes(data) : { ...data };
-        const heights = isBars
-            ? drawn.at.map((_, i) => drawn.values.reduce((sum, values) => sum + values[i], 0))
-            : drawn.values.flat();
-        drawn.top = ceiling(Math.max(least, ...heights));
+        const { least, isBars, isLog, height } = this.#options;
+        const { at, values } = data;
+        const sums = isBars ? at.map((_, i) => values.reduce((sum, list) => sum + list[i], 0)) : values.flat().filter((value) => value !== null);
+        const scale = isLog ? logarithmic(least, sums.filter((value) => value > 0)) : linear(least, Math.max(0, ...sums));
         // As wide as there is room for, so that its text is as large as the page's.
-        drawn.width = Math.max(LEAST_WIDTH, this.#svg.clientWidth);
-        this.#drawn = drawn;
-        const shapes = isBars ? this.#bars() : series.map(({ kind }, i) => this.#line(drawn.values[i], kind));
-        fill(this.#svg, this.#axes(), shapes);
-        this.#svg.setAttribute('viewBox', `0 0 ${drawn.width} ${HEIGHT}`);
+        this.#drawn = { ...data, scale, width: Math.max(LEAST_WIDTH, this.#svg.clientWidth) };
+        fill(this.#svg, this.#axes(), isBars ? this.#bars() : values.map((list, i) => this.#line(list, i)));
+        this.#svg.setAttribute('viewBox', `0 0 ${this.#drawn.width} ${height}`);
         this.#svg.setAttribute('aria-label', this.#describe());
-        if (!drawn.at.length) fill(this.#readout, 'The first figures come after ten seconds.');
-        else if (this.#pointer === null) this.#say(drawn.at.length - 1);
-        else this.#point(this.#pointer);
+        if (at.length) this.point(this.#pointer);
+        else fill(this.#readout, 'The first figures come after ten seconds.');
     }
 
-    #x(at) {
-        const { now, width } = this.#drawn;
-        return LEFT + ((at - (now - SPAN)) / SPAN) * (width - LEFT - RIGHT);
+    /* ---- where things are ---- */
+
+    #x(ms) {
+        const { from, to, width } = this.#drawn;
+        return LEFT + ((ms - from) / (to - from)) * (width - LEFT - RIGHT);
     }
 
     #y(value) {
-        return TOP + (1 - value / this.#drawn.top) * (HEIGHT - TOP - BOTTOM);
+        return TOP + (1 - this.#drawn.scale.part(value)) * (this.#options.height - TOP - BOTTOM);
     }
 
+    /** The middle of what a point is of. */
+    #middle(index) {
+        const { at, step } = this.#drawn;
+        return this.#x(at[index] + step / 2);
+    }
+
+    #timeAt({ clientX }) {
+        const { from, to, width } = this.#drawn;
+        const box = this.#svg.getBoundingClientRect();
+        const x = ((clientX - box.left) / box.width) * width;
+        return from + ((x - LEFT) / (width - LEFT - RIGHT)) * (to - from);
+    }
+
+    #indexAt(event) {
+        const { at, step } = this.#drawn;
+        const ms = this.#timeAt(event) - step / 2;
+        let best = 0;
+        for (let i = 1; i < at.length; i++) if (Math.abs(at[i] - ms) < Math.abs(at[best] - ms)) best = i;
+        return best;
+    }
+
+    /* ---- what is drawn ---- */
+
     #axes() {
-        const { top, width, now } = this.#drawn;
-        const heights = [0, 0.5, 1].map((part) => {
-            const y = this.#y(top * part);
-            const text = this.#options.format(top * part);
+        const { width, scale } = this.#drawn;
+        const heights = scale.marks.map((value) => {
+            const y = this.#y(value);
             return [
                 s('line.grid', { x1: LEFT, x2: width - RIGHT, y1: y, y2: y }),
-                s('text.axis', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, text),
+                s('text.axis', { x: LEFT - 6, y: y + 4, 'text-anchor': 'end' }, this.#options.format(value)),
             ];
         });
         return [heights, this.#times()];
@@ -100,32 +150,31 @@ export class Chart {
 
     /** As many as there is room for: with a 12-hour clock they are long. Those at the ends lie on one side of their place. */
     #times() {
-        const { width, now } = this.#drawn;
-        const room = (1.5 * clock(now).length + GAP) * CHARACTER;
-        const every = [15, 30, 60].find((minutes) => (width - LEFT - RIGHT) * (minutes / 60) >= room) ?? 60;
-        const list = [];
-        for (let minutes = 60; minutes >= 0; minutes -= every) {
-            const at = now - minutes * 60_000;
-            const anchor = minutes === 0 ? 'end' : minutes === 60 ? 'start' : 'middle';
-            const place = { x: this.#x(at), y: HEIGHT - 5, 'text-anchor': anchor };
-            list.push(s('text.axis', place, clock(at)));
-        }
-        return list;
+        const { width, from, to } = this.#drawn;
+        const text = to - from > 2 * DAY ? day : clock;
+        const room = (1.5 * text(to).length + GAP) * CHARACTER;
+        const many = Math.max(1, Math.min(6, Math.floor((width - LEFT - RIGHT) / room)));
+        return Array.from({ length: many + 1 }, (_, i) => {
+            const ms = from + (i / many) * (to - from);
+            const anchor = i === 0 ? 'start' : i === many ? 'end' : 'middle';
+            return s('text.axis', { x: this.#x(ms), y: this.#options.height - 5, 'text-anchor': anchor }, text(ms));
+        });
     }
 
-    #line(values, kind) {
-        const { at } = this.#drawn;
+    #line(values, column) {
+        const { at, step } = this.#drawn;
+        const { kind } = this.#options.columns[column];
+        const far = Math.max(60_000, step * 1.5);
         let path = '',
             isDown = false;
         const dots = [];
         values.forEach((value, i) => {
-            const isGap = i > 0 && at[i] - at[i - 1] > 60_000;
-            if (value === null || isGap) isDown = false;
+            if (value === null || (i > 0 && at[i] - at[i - 1] > far)) isDown = false;
             if (value === null) return;
-            path += `${isDown ? 'L' : 'M'}${this.#x(at[i]).toFixed(1)} ${this.#y(value).toFixed(1)}`;
+            path += `${isDown ? 'L' : 'M'}${this.#middle(i).toFixed(1)} ${this.#y(value).toFixed(1)}`;
             // A value between two that are missing.
             if (!isDown && values[i + 1] == null)
-                dots.push(s(`circle.area.is-${kind}`, { cx: this.#x(at[i]), cy: this.#y(value), r: 2 }));
+                dots.push(s(`circle.area.is-${kind}`, { cx: this.#middle(i), cy: this.#y(value), r: 2 }));
             isDown = true;
         });
         return [s(`path.line.is-${kind}`, { d: path }), dots];
@@ -133,76 +182,127 @@ export class Chart {
 
     /** One upon the other. */
     #bars() {
-        const { at, values, now } = this.#drawn;
-        const width = Math.max(1, this.#x(now) - this.#x(now - 60_000) - 1.5);
-        return at.flatMap((minute, i) => {
+        const { at, values, step } = this.#drawn;
+        return at.flatMap((ms, i) => {
+            const x = this.#x(ms);
+            const width = Math.max(1, this.#x(ms + step) - x - 1.5);
             let below = 0;
             return values.map((list, j) => {
                 const height = this.#y(below) - this.#y(below + list[i]);
                 below += list[i];
-                const place = { x: this.#x(minute), y: this.#y(below), width, height };
-                return height === 0 ? null : s(`rect.area.is-${this.#options.series[j].kind}`, place);
+                const place = { x, y: this.#y(below), width, height };
+                return height === 0 ? null : s(`rect.area.is-${this.#options.columns[j].kind}`, place);
             });
         });
     }
 
     /** For those who do not see it. */
     #describe() {
-        const { title, series, format, isBars } = this.#options;
-        const words = series.map(({ name }, i) => {
+        const { title, columns, format, isBars, of = '', tells } = this.#options;
+        const words = columns.map(({ name }, i) => {
             const values = this.#drawn.values[i].filter((value) => value !== null);
             if (!values.length) return `${name}: none`;
-            const sum = values.reduce((a, b) => a + b, 0);
-            return isBars
-                ? `${name}: ${format(sum)} in all`
-                : `${name}: last ${format(values.at(-1))}, highest ${format(Math.max(...values))}`;
+            if (isBars) return `${name}: ${format(values.reduce((a, b) => a + b, 0))} in all`;
+            return `${name}: ${tells === 'last' ? `last ${format(values.at(-1))}, ` : ''}highest ${format(Math.max(...values))}`;
         });
-        return `${title}, last hour. ${words.join('. ')}.`;
+        return `${title}${of}. ${words.join('. ')}.`;
     }
 
     /* ---- what is pointed at ---- */
 
-    #onMove({ clientX }) {
-        if (!this.#drawn?.at.length) return;
-        const { at, now, width } = this.#drawn;
-        const box = this.#svg.getBoundingClientRect();
-        const x = ((clientX - box.left) / box.width) * width;
-        const wanted = now - SPAN + ((x - LEFT) / (width - LEFT - RIGHT)) * SPAN;
-        const index = at.findIndex((ms) => ms >= wanted);
-        this.#point(index < 0 ? at.length - 1 : index);
+    #onMove(event) {
+        if (this.#press !== null && Math.abs(event.clientX - this.#press.clientX) >= LEAST_DRAG) this.#mark ??= this.#press.index;
+        this.#tellAll(this.#indexAt(event));
+    }
+
+    #onPress(event) {
+        if (event.button !== 0) return;
+        event.preventDefault(); // no text is selected meanwhile
+        this.#svg.focus({ preventScroll: true });
+        this.#svg.setPointerCapture(event.pointerId);
+        this.#mark = null;
+        this.#press = { clientX: event.clientX, index: this.#indexAt(event) };
+    }
+
+    /** A press without a way is a click; a way to where nothing is chooses what was passed. */
+    #onRelease(event) {
+        if (this.#press === null) return;
+        this.#press = null;
+        this.#pointer = this.#indexAt(event);
+        this.#finish();
     }
 
     #onKey(event) {
-        const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -30, PageDown: 30 }[event.key];
-        if (!move || !this.#drawn) return;
-        event.preventDefault();
-        this.#point((this.#pointer ?? this.#drawn.at.length) + move);
+        const move = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
+        const { onOpen } = this.#options;
+        if (move) {
+            event.preventDefault();
+            const here = this.#pointer ?? this.#drawn.at.length;
+            if (!event.shiftKey || !onOpen) this.#mark = null;
+            else this.#mark ??= Math.min(here, this.#drawn.at.length - 1);
+            this.#tellAll(here + move);
+        } else if (event.key === 'Enter' && onOpen && this.#pointer !== null) {
+            event.preventDefault();
+            this.#finish();
+        } else if (event.key === 'Escape' && this.#mark !== null) {
+            this.#mark = null;
+            this.#tellAll(this.#pointer);
+        }
     }
 
-    #point(index) {
-        const { at } = this.#drawn;
-        if (!at.length) return;
-        this.#pointer = Math.max(0, Math.min(at.length - 1, index));
-        const x = this.#x(at[this.#pointer]);
-        this.#svg.querySelector('.cursor')?.remove();
-        this.#svg.append(s('line.cursor', { x1: x, x2: x, y1: TOP, y2: HEIGHT - BOTTOM }));
-        this.#say(this.#pointer);
+    /** What is marked is chosen, or else what is pointed at is opened. */
+    #finish() {
+        const { at, step } = this.#drawn;
+        const { onOpen, onChoose } = this.#options;
+        const [first, last] = [this.#mark ?? this.#pointer, this.#pointer].sort((a, b) => a - b);
+        const act = this.#mark === null ? onOpen : onChoose;
+        this.#mark = null;
+        act(at[first], at[last] + step);
     }
 
     #leave() {
-        this.#pointer = null;
-        this.#svg.querySelector('.cursor')?.remove();
-        if (this.#drawn?.at.length) this.#say(this.#drawn.at.length - 1);
+        this.#mark = this.#press = null;
+        this.#tellAll(null);
+    }
+
+    /** `null`: nothing is. */
+    #tellAll(index) {
+        const { length } = this.#drawn.at;
+        const inside = index === null ? null : Math.max(0, Math.min(length - 1, index));
+        for (const chart of this.#options.group.charts) chart.point(inside);
+    }
+
+    /** Shows where it is, and its figures; of the newest that says something where nothing is pointed at. */
+    point(index) {
+        if (!this.#drawn?.at.length) return;
+        const { at, values } = this.#drawn;
+        this.#pointer = index === null ? null : Math.min(at.length - 1, index);
+        this.#svg.querySelectorAll('.cursor, .marked').forEach((element) => element.remove());
+        if (this.#mark !== null && this.#pointer !== null) this.#svg.append(this.#showMark());
+        if (this.#pointer !== null) {
+            const x = this.#middle(this.#pointer);
+            this.#svg.append(s('line.cursor', { x1: x, x2: x, y1: TOP, y2: this.#options.height - BOTTOM }));
+        }
+        const newest = at.findLastIndex((_, i) => values.some((list) => list[i]));
+        this.#say(this.#pointer ?? (newest < 0 ? at.length - 1 : newest));
+    }
+
+    #showMark() {
+        const { at, step } = this.#drawn;
+        const [first, last] = [this.#mark, this.#pointer].sort((a, b) => a - b);
+        const x = this.#x(at[first]);
+        const size = { width: this.#x(at[last] + step) - x, height: this.#options.height - TOP - BOTTOM };
+        return s('rect.marked', { x, y: TOP, ...size });
     }
 
     #say(index) {
-        const { series, format, isBars } = this.#options;
-        const parts = series.map(({ name, kind }, i) => {
+        const { columns, format, isBars } = this.#options;
+        const { at, step, from, to } = this.#drawn;
+        const parts = columns.map(({ name, kind }, i) => {
             const value = this.#drawn.values[i][index];
-            const text = value == null ? '–' : format(value);
-            return h('span', {}, h(`i.key.is-${kind}`), `${name} `, h('b', {}, text));
+            return h('span', {}, h(`i.key.is-${kind}`), `${name} `, h('b', {}, value == null ? '–' : format(value)));
         });
-        const when = (isBars ? clock : exact)(this.#drawn.at[index]);
-        fill(this.#readout, parts, h('span.when', {}, when));
+        const when = to - from > 3_600_000 * 2 || step >= 3_600_000 ? exact : isBars || step ? clock : seconds;
+        fill(this.#readout, parts, h('span.when', {}, when(at[index])));
     }
 }

@@ -1,144 +1,75 @@
-// now.js - how hookline does: ready or what wants a look, figures of the moment, how runs ended (overview.js), charts of
-// the last hour.
+// now.js - the overview: what wants somebody, figures of the moment, and over a span that is chosen how runs ended
+// (overview.js). Charts of the process itself (live.js) are there where the span lies in its last hour.
 import * as api from './api.js';
-import { Chart } from './chart.js';
 import { fill, h, icon, renew } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
+import { drawCharts, history, makeCharts, spark, windowOf } from './live.js';
 import { showOverview, warningsOf } from './overview.js';
+import { addressOf, around, PERIODS, readSpan, runsOf } from './span.js';
 import { showStale } from './stale.js';
 import { SLEEP } from './state.js';
 
 const EVERY = 2000;
-const KEPT = 360; /* samples: an hour */
 const UNKNOWN = 'not known: the database is not reached';
 const RATE_MIN = 20; /* calls: a share of fewer says little */
-
-const CHARTS = [
-    {
-        title: 'Calls per second',
-        columns: ['calls_per_s', 'errors_per_s'],
-        names: ['calls', '5xx'],
-        kinds: ['one', 'failure'],
-        format: number,
-        least: 1,
-    },
-    {
-        title: 'Latency of synchronous calls',
-        columns: ['latency_p50_ms', 'latency_p99_ms'],
-        names: ['p50', 'p99'],
-        kinds: ['one', 'two'],
-        format: duration,
-        least: 1,
-    },
-    {
-        title: 'In flight',
-        columns: ['calls_in_flight', 'runs_in_flight', 'calls_waiting'],
-        names: ['calls', 'async runs', 'waiting'],
-        kinds: ['one', 'two', 'three'],
-        format: number,
-        least: 4,
-    },
-    {
-        title: 'Queued runs',
-        columns: ['runs_queued'],
-        names: ['queued'],
-        kinds: ['one'],
-        format: number,
-        least: 4,
-    },
-    {
-        title: 'Longest wait in the queue',
-        columns: ['queue_age_ms'],
-        names: ['oldest'],
-        kinds: ['two'],
-        format: duration,
-        least: 1000,
-    },
-    {
-        title: 'Webhook attempts per minute',
-        columns: ['attempts_delivered', 'attempts_retried', 'attempts_dead'],
-        names: ['delivered', 'to retry', 'given up'],
-        kinds: ['success', 'three', 'failure'],
-        format: number,
-        least: 4,
-        isBars: true,
-    },
-    {
-        title: 'Pending webhooks',
-        columns: ['deliveries_pending'],
-        names: ['pending'],
-        kinds: ['one'],
-        format: number,
-        least: 4,
-    },
-    {
-        title: 'Commits of the store',
-        columns: ['commit_p50_ms', 'commit_p99_ms'],
-        names: ['p50', 'p99'],
-        kinds: ['one', 'two'],
-        format: duration,
-        least: 1,
-    },
-];
+const EXPIRES_SOON = 14 * 86_400_000;
+const FULL = 0.9;
 
 export function show(main, route) {
+    const span = readSpan(route.query);
     const problem = h('div');
     const state = h('div');
-    const tiles = h('dl.tiles');
+    const tiles = h('dl.tiles', { 'aria-label': 'Now' });
     const ended = h('section', { 'aria-labelledby': 'ended' });
+    const lists = h('div.lists');
+    const live = h('section', { 'aria-labelledby': 'live', hidden: true });
     const replicas = h('section', { 'aria-labelledby': 'replicas', hidden: true });
-    const charts = CHARTS.map(
-        (c) => new Chart({ ...c, series: c.names.map((name, i) => ({ name, kind: c.kinds[i] })) }),
-    );
+    const acts = {
+        onOpen: (since, until) => (location.hash = runsOf({}, { since, until })),
+        onChoose: (since, until) => (location.hash = addressOf({ since, until, isByApp: span.isByApp })),
+    };
+    const charts = makeCharts(acts);
+    fill(live, h('h2', { id: 'live' }, 'The last hour, live'), h('div.charts.is-live', {}, charts.map(({ figure }) => figure)));
     fill(
         main,
-        h('h1', {}, 'Overview'),
-        problem,
-        state,
-        tiles,
-        ended,
-        replicas,
-        h('h2', {}, 'The last hour, live'),
         h(
-            'div.charts',
+            'div.overview',
             {},
-            charts.map(({ figure }) => figure),
+            h('div.title-row', {}, h('h1', {}, 'Overview'), showSpans(span)),
+            span.ignored && h('p.hint', { role: 'note' }, `Not understood in the address, and left out: ${span.ignored}`),
+            problem,
+            state,
+            tiles,
+            ended,
+            live,
+            lists,
+            replicas,
+            h('p.hidden', { id: 'chart-keys' }, 'Arrow keys move. Enter opens the runs of a point. With Shift, arrow keys mark a span, which Enter shows.'),
         ),
     );
 
-    let samples = null,
-        last = 0,
-        started = null,
-        drawnAt = null,
-        others = null,
+    let others = null,
+        drawn = null,
         overview = null, // nothing is known of what wants somebody before it has been asked for
         looks = 0,
         shown = null;
 
     async function turn(signal) {
-        const now = await api.get('/v2/now', { query: { after: last }, signal });
-        if (now.started_at !== started) {
-            // Another process than before: its samples are numbered anew.
-            const isOther = started !== null && last > 0;
-            started = now.started_at;
-            samples = drawnAt = null;
-            last = 0;
-            if (isOther) return turn(signal);
-        }
-        keep(now);
+        const now = await api.get('/v2/now', { query: { after: history.last }, signal });
+        if (!history.take(now)) return turn(signal);
         shown = now;
-        if (overview || looks++ > 0) showState(state, now, samples, overview ?? {});
-        fill(tiles, showTiles(now));
+        if (overview || looks++ > 0) showState(state, now, history.samples, overview ?? {});
+        renew(tiles, showTiles(now));
         if (now.store === 'postgres' && api.seesAll()) await showOthers(signal);
-        if (drawnAt !== now.last)
-            charts.forEach((chart, i) =>
-                chart.draw({
-                    at: samples.at,
-                    now: Date.parse(now.now),
-                    values: CHARTS[i].columns.map((name) => samples[name]),
-                }),
-            );
-        drawnAt = now.last;
+        drawLive(now);
+    }
+
+    function drawLive(now) {
+        const mark = `${now.started_at} ${now.last}`;
+        const window = windowOf(span, Date.parse(now.now));
+        live.hidden = !window;
+        if (window && drawn !== mark) drawCharts(charts, window, now.interval_ms);
+        drawn = mark;
     }
 
     async function showOthers(signal) {
@@ -148,24 +79,17 @@ export function show(main, route) {
         others = showReplicas(replicas);
     }
 
-    function keep(now) {
-        last = now.last;
-        samples ??= Object.fromEntries(Object.keys(now.samples).map((name) => [name, []]));
-        for (const [name, values] of Object.entries(now.samples))
-            samples[name] = [...samples[name], ...values].slice(-KEPT);
-    }
-
     function onError(error, at) {
         showStale(problem, 'These figures are', error, at);
     }
 
     function onOverview(answer) {
         overview = answer;
-        if (shown) showState(state, shown, samples, overview ?? {});
+        if (shown) showState(state, shown, history.samples, overview ?? {});
     }
 
     const polling = api.poll(EVERY, turn, onError);
-    const counting = showOverview(ended, route, onOverview);
+    const counting = showOverview(ended, lists, span, acts, onOverview);
     return () => {
         polling.stop();
         counting.stop();
@@ -173,29 +97,53 @@ export function show(main, route) {
     };
 }
 
+/** The spans there are, one that was chosen with the way back from it, and whether apps are told apart. */
+function showSpans(span) {
+    const { period: chosen, isByApp, since, until } = span;
+    const tab = (id, isOn, change, ...text) =>
+        h('button.tab', { type: 'button', id, 'aria-pressed': String(isOn), onclick: () => (location.hash = addressOf({ ...span, ...change })) }, text);
+    const periods = Object.entries(PERIODS).map(([period, { text }]) => tab(`period-${period}`, period === chosen, { period }, text));
+    const at = (ms) => time(new Date(ms).toISOString());
+    const own = chosen ? null : tab('period-own', true, { period: around(span) }, at(since), ' – ', at(until), h('span', { 'aria-hidden': 'true' }, ' ×'), h('span.hidden', {}, ': back'));
+    return h(
+        'div.spans',
+        {},
+        h('div.tabs', { role: 'group', 'aria-label': 'Time' }, periods, own),
+        tab('by-app', isByApp, { isByApp: !isByApp }, 'By app'),
+    );
+}
+
 /** What needs a look, in words: beside what makes /readyz fail. */
-function findWarnings({ current, interval_ms: interval }, samples, overview) {
+function findWarnings(now, samples, overview) {
+    const { current, interval_ms: interval } = now;
     const sum = (name, count) => samples[name].slice(-count).reduce((a, b) => a + b, 0);
+    const link = (href, ...text) => h('a', { href }, text);
+    const line = (...parts) => h('span', {}, parts);
     const warnings = warningsOf(overview);
     const recent = 30; /* five minutes */
     const calls = sum('calls_per_s', recent),
         errors = sum('errors_per_s', recent);
     if (calls * interval >= RATE_MIN * 1000 && errors / calls >= 0.05)
         warnings.push(
-            h(
-                'span',
-                {},
-                h('a', { href: '#/runs?state=failure&time=3600' }, `${Math.round((100 * errors) / calls)} % of the calls`),
+            line(
+                link('#/runs?state=failure&time=3600', `${Math.round((100 * errors) / calls)} % of the calls`),
                 ' in the last five minutes were answered with a 5xx status.',
             ),
         );
+    if (current.queue_age_ms > 60_000)
+        warnings.push(
+            line(
+                link('#/runs?state=queued', 'The oldest queued run'),
+                ` has waited for ${duration(current.queue_age_ms)}: runs come in faster than the app works.`,
+            ),
+        );
+    if (current.store_max_bytes && current.store_bytes >= FULL * current.store_max_bytes)
+        warnings.push(`The store has ${bytes(current.store_bytes)} of the ${bytes(current.store_max_bytes)} that HOOKLINE_STORE_MAX_BYTES allows.`);
+    if (now.certificate_expires_at && Date.parse(now.certificate_expires_at) - Date.parse(now.now) < EXPIRES_SOON)
+        warnings.push(line('The certificate that callers see expires ', time(now.certificate_expires_at), '.'));
     if (current.log_lines_dropped)
         warnings.push(
             `${plural(current.log_lines_dropped, 'line')} of the log dropped since the start: nobody reads it, or it cannot be written.`,
-        );
-    if (current.queue_age_ms > 60_000)
-        warnings.push(
-            `The oldest queued run has waited for ${duration(current.queue_age_ms)}: runs come in faster than the app works.`,
         );
     if (current.webhooks_lost)
         warnings.push(
@@ -208,6 +156,7 @@ function findWarnings({ current, interval_ms: interval }, samples, overview) {
     return warnings;
 }
 
+/** What wants somebody, a line each; one line in all while nothing does. */
 function showState(element, now, samples, overview) {
     const warnings = findWarnings(now, samples, overview);
     const kind = now.ready ? (warnings.length ? 'warning' : 'success') : 'failure';
@@ -244,33 +193,22 @@ function showState(element, now, samples, overview) {
 }
 
 function showTiles({ current, store }) {
-    const tile = (name, value, more) =>
-        h('div', {}, h('dt', {}, name), h('dd', {}, value, more && h('span.sub', {}, more)));
+    const tile = (name, value, more, of) => h('div', {}, h('dt', {}, name), h('dd', {}, h('span', {}, value), of && spark(of), h('span.sub', {}, more)));
+    const known = (n, age) => (n === null ? UNKNOWN : n ? `oldest: ${duration(age)}` : '');
     return [
-        tile(
-            'Calls in flight',
-            number(current.calls_in_flight),
-            `${plural(current.connections_open, 'connection')} open`,
-        ),
+        tile('Calls in flight', number(current.calls_in_flight), `${plural(current.connections_open, 'connection')} open`, 'calls_in_flight'),
         tile(
             'Async runs in the app',
             number(current.runs_in_flight),
-            current.calls_waiting ? `${current.calls_waiting} calls wait for it` : null,
+            current.calls_waiting ? `${current.calls_waiting} calls wait for it` : '',
+            'runs_in_flight',
         ),
-        tile(
-            'Queued runs',
-            number(current.runs_queued),
-            current.runs_queued === null ? UNKNOWN : current.runs_queued ? `oldest: ${duration(current.queue_age_ms)}` : null,
-        ),
-        tile(
-            'Pending webhooks',
-            number(current.deliveries_pending),
-            current.deliveries_pending === null ? UNKNOWN : current.deliveries_pending ? `oldest: ${duration(current.delivery_age_ms)}` : null,
-        ),
+        tile('Queued runs', number(current.runs_queued), known(current.runs_queued, current.queue_age_ms), 'runs_queued'),
+        tile('Pending webhooks', number(current.deliveries_pending), known(current.deliveries_pending, current.delivery_age_ms), 'deliveries_pending'),
         tile(
             'Store',
             store === 'sqlite' ? bytes(current.store_bytes) : store,
-            store === 'memory' ? 'gone with the process' : null,
+            store === 'memory' ? 'gone with the process' : current.store_max_bytes ? `of ${bytes(current.store_max_bytes)}` : '',
         ),
         tile('Memory', bytes(current.resident_bytes)),
     ];

@@ -1,10 +1,11 @@
-// overview.js - how runs ended and how long they took, over a span that is chosen: from the store, so it is true after
-// a restart. Below it the destinations that fail.
+// overview.js - how runs ended and how long they took, over the span that is chosen: from the store, so it is true after
+// a restart. Below it why they failed, the apps, and the destinations that fail.
 import * as api from './api.js';
-import { fill, h, renew } from './dom.js';
+import { Chart, Group } from './chart.js';
 import { takeCounts } from './counts.js';
+import { fill, h, note, renew } from './dom.js';
 import { duration, number, plural, time, visible } from './format.js';
-import { Series } from './series.js';
+import { askFor, runsOf } from './span.js';
 import { showStale } from './stale.js';
 import { REASONS } from './state.js';
 import { addStyle } from './stylesheet.js';
@@ -12,95 +13,145 @@ import { addStyle } from './stylesheet.js';
 await addStyle('overview.css');
 
 const EVERY = 10_000;
+const BY_APP = 30_000; /* six series for one */
 const SLOW = 60_000; /* a long span changes little from look to look */
-const PERIODS = { hour: 'Last hour', day: 'Last day', retention: 'All that is kept' };
+const ROWS = 10;
+const REST = 'rest';
 
+const COUNTS = { format: number, least: 4, isBars: true };
+const TIMES = { format: duration, least: 1, isLog: true };
+const STATES = ['success', 'failure', 'cancelled'];
+
+/** `of`: of which members of the series. */
 const CHARTS = [
     {
+        ...COUNTS,
+        id: 'chart-ended',
         title: 'Runs ended',
+        height: 196,
+        size: 'is-wide',
         columns: [
-            { name: 'success', kind: 'success', of: 'success' },
-            { name: 'failure', kind: 'failure', of: 'failure' },
-            { name: 'cancelled', kind: 'three', of: 'cancelled' },
+            { name: 'success', kind: 'success', of: ['success'] },
+            { name: 'failure', kind: 'failure', of: ['failure'] },
+            { name: 'cancelled', kind: 'three', of: ['cancelled'] },
         ],
-        format: number,
-        least: 4,
-        isBars: true,
     },
     {
+        ...TIMES,
+        id: 'chart-run',
         title: 'Run time',
         columns: [
-            { name: 'p50', kind: 'one', of: 'run_p50_ms' },
-            { name: 'p99', kind: 'two', of: 'run_p99_ms' },
+            { name: 'p50', kind: 'one', of: ['run_p50_ms'] },
+            { name: 'p99', kind: 'two', of: ['run_p99_ms'] },
         ],
-        format: duration,
-        least: 1,
     },
     {
+        ...TIMES,
+        id: 'chart-wait',
         title: 'Queue wait',
         columns: [
-            { name: 'p50', kind: 'one', of: 'queued_p50_ms' },
-            { name: 'p99', kind: 'two', of: 'queued_p99_ms' },
+            { name: 'p50', kind: 'one', of: ['queued_p50_ms'] },
+            { name: 'p99', kind: 'two', of: ['queued_p99_ms'] },
         ],
-        format: duration,
-        least: 1,
     },
 ];
 
-/** Fills `section`; `onOverview` gets each answer. Answers `{ stop }`. */
-export function showOverview(section, route, onOverview) {
-    const period = Object.hasOwn(PERIODS, route.query.period) ? route.query.period : 'hour';
+/** The same and more, with a series an app. */
+const APP_CHARTS = [
+    { ...COUNTS, id: 'chart-ended', title: 'Runs ended', height: 196, size: 'is-wide', of: STATES },
+    { ...TIMES, id: 'chart-run', title: 'Run time, p50', of: ['run_p50_ms'] },
+    { ...TIMES, id: 'chart-wait', title: 'Queue wait, p50', of: ['queued_p50_ms'] },
+    { ...COUNTS, id: 'chart-failed', title: 'Runs failed', size: 'is-broad', of: ['failure'] },
+    { ...TIMES, id: 'chart-run-tail', title: 'Run time, p99', of: ['run_p99_ms'] },
+    { ...TIMES, id: 'chart-wait-tail', title: 'Queue wait, p99', of: ['queued_p99_ms'] },
+];
+
+/** Fills `section` with charts and `lists` with the apps and what fails; `acts`: what charts do; `onOverview` gets each answer. Answers `{ stop }`. */
+export function showOverview(section, lists, span, acts, onOverview) {
     const problem = h('div');
     const since = h('p.hint');
-    const tiles = h('dl.tiles');
-    const reasons = h('div');
-    const apps = h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Runs by app' });
+    const tiles = h('dl.tiles', { 'aria-label': 'Of the span' });
+    const charts = h('div.charts');
+    const reasons = h('section.card', { 'aria-labelledby': 'reasons' });
+    const apps = h('section', { hidden: true });
     const failing = h('section', { 'aria-labelledby': 'failing', hidden: true });
-    const charts = CHARTS.map((options) => new Series(options));
-    fill(
-        section,
-        h('div.title-row', {}, h('h2', { id: 'ended' }, 'How runs ended'), showPeriods(period)),
-        problem,
-        since,
-        tiles,
-        h('div.charts', {}, charts.map(({ figure }) => figure)),
-        reasons,
-        apps,
-        failing,
-    );
+    fill(section, h('div.title-row', {}, h('h2', { id: 'ended' }, 'How runs ended'), since), problem, tiles, charts);
+    fill(lists, apps, failing);
+    const drawings = new Drawings(charts, reasons, acts);
 
     async function turn(signal) {
-        const overview = await api.get('/overview', { query: { period }, signal });
+        const query = { ...askFor(span), ...(span.isByApp && { by: 'app' }) };
+        const overview = await api.get('/overview', { query, signal }).catch((error) => {
+            if (error.status !== 400) throw error;
+            return null;
+        });
+        for (const element of [since, tiles, charts, lists]) element.hidden = !overview;
+        if (!overview) return showGone(problem);
         takeCounts(overview);
         onOverview(overview);
         fill(since, showSince(overview));
-        renew(tiles, showTiles(overview.total, period));
-        charts.forEach((chart) => chart.draw(overview.series));
-        renew(reasons, showReasons(overview.total, period));
-        renewTable(apps, showApps(overview, period));
+        renew(tiles, showTiles(overview.total, span));
+        drawings.draw(overview);
+        renew(reasons, showReasons(overview.total, span));
+        showApps(apps, overview, span);
         showFailing(failing, overview.destinations);
-        return period === 'hour' ? EVERY : SLOW;
+        return span.isByApp ? BY_APP : span.period === 'hour' ? EVERY : SLOW;
     }
 
     return api.poll(EVERY, turn, (error, at) => showStale(problem, 'These figures are', error, at));
 }
 
-function showPeriods(chosen) {
-    const go = (period) => (location.hash = period === 'hour' ? '#/now' : `#/now?period=${period}`);
-    const tabs = Object.entries(PERIODS).map(([period, text]) =>
-        h(
-            'button.tab',
-            { type: 'button', id: `period-${period}`, 'aria-pressed': String(period === chosen), onclick: () => go(period) },
-            text,
-        ),
-    );
-    return h('div.tabs', { role: 'group', 'aria-label': 'Time' }, tabs);
+/** A link may be older than what it is of. */
+function showGone(place) {
+    const back = h('a', { href: '#/overview?period=retention' }, 'All that is kept');
+    fill(place, note('empty', 'Nothing is kept of this span', h('p', {}, 'It ended before the oldest run that is kept, or it has not begun.'), back));
+    return SLOW;
 }
 
-/** The focus, and how far it was scrolled, stay. */
-function renewTable(place, table) {
-    renew(place, table ? [table] : []);
-    place.hidden = !table;
+/** The charts, which are others once apps are told apart, in one grid with `beside`. */
+class Drawings {
+    #place;
+    #beside;
+    #acts;
+    #charts = [];
+    #names = null; // what they are drawn for
+
+    constructor(place, beside, acts) {
+        this.#place = place;
+        this.#beside = beside;
+        this.#acts = acts;
+    }
+
+    draw({ series, series_by_app: apps }) {
+        const at = series.at.map((text) => Date.parse(text));
+        const step = series.step_seconds * 1000;
+        this.#make(apps);
+        for (const { chart, options } of this.#charts) {
+            const values = apps ? apps.map((app) => sum(app, options.of)) : options.columns.map(({ of }) => sum(series, of));
+            chart.draw({ at, step, from: at[0], to: at.at(-1) + step, values });
+        }
+    }
+
+    #make(apps) {
+        const names = JSON.stringify(apps?.map((app) => [app.project_id, app.app_name]) ?? null);
+        if (names === this.#names) return;
+        this.#names = names;
+        const columns = apps?.map(({ app_name: app }, i) => ({ name: app === null ? 'others' : visible(app), kind: `app-${app === null ? REST : i}` }));
+        const group = new Group();
+        this.#charts = (apps ? APP_CHARTS : CHARTS).map((options) => ({
+            options,
+            chart: new Chart({ columns, ...options, of: apps && ' by app', tells: 'highest', ...this.#acts }, group),
+        }));
+        for (const { chart, options } of this.#charts) if (options.size) chart.figure.classList.add(options.size);
+        const [ended, ...others] = this.#charts.map(({ chart }) => chart.figure);
+        fill(this.#place, ended, this.#beside, others);
+    }
+}
+
+/** Of members of a series, point by point. */
+function sum(series, members) {
+    const [first, ...others] = members.map((name) => series[name]);
+    return others.length ? first.map((value, i) => others.reduce((all, list) => all + list[i], value)) : first;
 }
 
 /** Since when there is something to count: later than asked for after an upgrade, or on a new store. */
@@ -109,8 +160,8 @@ function showSince({ since, counted_since: counted }) {
     return [isLate ? 'Counted since ' : 'Since ', time(isLate ? counted : since), ', synchronous calls included. Times to within 3 %.'];
 }
 
-function tile(name, value, more) {
-    return h('div', {}, h('dt', {}, name), h('dd', {}, value, more && h('span.sub', {}, more)));
+function tile(name, value, more = '') {
+    return h('div', {}, h('dt', {}, name), h('dd', {}, h('span', {}, value), h('span.sub', {}, more)));
 }
 
 function share(n, of) {
@@ -118,46 +169,35 @@ function share(n, of) {
     return percent > 0 && percent < 0.1 ? '< 0.1 %' : `${Number(percent.toFixed(1))} %`;
 }
 
-function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queued_ms: queued }, period) {
-    const failed = states.failure ? h('a', { href: runsOf({ state: 'failure' }, period) }, number(states.failure)) : '0';
-    const tail = ({ p90, p99 }) => `p90 ${duration(p90)}, p99 ${duration(p99)}`;
+function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queued_ms: queued }, span) {
+    const of = (state) => (states[state] ? h('a', { href: runsOf({ state }, span) }, number(states[state])) : '0');
     return [
-        tile('Runs ended', number(runs), runs ? `${number(sync)} synchronous, ${number(asynchronous)} asynchronous` : null),
-        tile('Failed', failed, runs ? share(states.failure, runs) : null),
-        tile('Cancelled', number(states.cancelled)),
-        tile('Run time, p50', duration(run.p50), run.count ? tail(run) : null),
-        tile('Queue wait, p50', duration(queued.p50), queued.count ? tail(queued) : null),
+        tile('Runs ended', number(runs), runs ? `${number(sync)} sync, ${number(asynchronous)} async` : ''),
+        tile('Failed', of('failure'), runs ? share(states.failure, runs) : ''),
+        tile('Cancelled', of('cancelled'), states.cancelled ? share(states.cancelled, runs) : ''),
+        tile('Run time, p50', duration(run.p50), run.count ? `p90 ${duration(run.p90)}` : ''),
+        tile('Run time, p99', duration(run.p99)),
+        tile('Queue wait, p50', duration(queued.p50), queued.count ? `p90 ${duration(queued.p90)}, p99 ${duration(queued.p99)}` : ''),
     ];
 }
 
-const TIMES = { hour: '3600', day: '86400' };
+/* ---- why they failed ---- */
 
-/** The list of those that are counted here. */
-function runsOf(filter, period) {
-    return `#/runs?${new URLSearchParams({ ...filter, ...(TIMES[period] && { time: TIMES[period] }) })}`;
-}
-
-function showReasons({ states, reasons }, period) {
+function showReasons({ states, reasons }, span) {
     const most = Object.entries(reasons)
         .filter(([, n]) => n)
         .sort(([, a], [, b]) => b - a);
-    if (!most.length) return [];
-    return [
-        h('h3', { id: 'reasons' }, 'Failures by reason'),
+    const head = h('h3', { id: 'reasons' }, 'Failures by reason');
+    if (!most.length) return [head, h('p.soft', {}, 'Nothing failed in this span.')];
+    const row = ([reason, n]) =>
         h(
-            'ul.reasons',
-            { 'aria-labelledby': 'reasons' },
-            most.map(([reason, n]) =>
-                h(
-                    'li',
-                    { title: REASONS[reason] },
-                    h('a', { href: runsOf({ state: 'failure', reason }, period) }, reason),
-                    h('span', { 'aria-hidden': 'true' }, meter(n / states.failure)),
-                    h('b.num', {}, number(n)),
-                ),
-            ),
-        ),
-    ];
+            'li',
+            { title: REASONS[reason] },
+            h('a', { href: runsOf({ state: 'failure', reason }, span) }, reason),
+            h('span', { 'aria-hidden': 'true' }, meter(n / states.failure)),
+            h('b.num', {}, number(n)),
+        );
+    return [head, h('ul.reasons', { 'aria-labelledby': 'reasons' }, most.map(row))];
 }
 
 /** A share of a width; the page's rules allow no style of an element's own, a length of a progress is none. */
@@ -165,33 +205,61 @@ function meter(part) {
     return h('progress', { value: part.toFixed(3), max: 1, tabindex: -1, 'aria-hidden': 'true' });
 }
 
-const HEADS = ['App', 'Runs', 'Failed', 'Run time p50', 'p90', 'p99', 'Queue wait p50', 'p90', 'p99'];
+/* ---- the apps ---- */
 
-function showApps({ apps, is_more_apps: isMore }, period) {
-    if (!apps.length) return null;
+const HEADS = ['App', 'Runs', 'Failed', 'Run time p50', 'p90', 'p99', 'Queue wait p50', 'p90', 'p99'];
+let isWhole = false; // all apps are shown, not the first alone
+
+function showApps(section, overview, span) {
+    const { apps, is_more_apps: isMore } = overview;
+    section.hidden = !apps.length;
+    if (section.hidden) return;
+    const sorted = [...apps].sort((a, b) => b.runs - a.runs);
+    const shown = isWhole ? sorted : sorted.slice(0, ROWS);
+    const toggle = () => {
+        isWhole = !isWhole;
+        showApps(section, overview, span);
+    };
+    const text = isWhole ? `The first ${ROWS}` : `All ${apps.length} apps`;
+    // The focus, and how far it was scrolled, stay.
+    const place = section.querySelector('.scroll') ?? h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Runs by app' });
+    renew(place, [makeTable(shown, isMore || shown.length < apps.length, span)]);
+    renew(section, [
+        place,
+        apps.length > ROWS || isMore
+            ? h(
+                  'div.rest',
+                  {},
+                  apps.length > ROWS ? h('button.button.small', { type: 'button', id: 'apps-all', 'aria-expanded': String(isWhole), onclick: toggle }, text) : null,
+                  isMore ? h('span.sub', {}, `There are more than ${apps.length} apps: those beyond are in the figures of all.`) : null,
+              )
+            : null,
+    ].filter(Boolean));
+}
+
+function makeTable(apps, isCut, span) {
     const cell = (text) => h('td.num', {}, text);
     const times = ({ p50, p90, p99 }) => [p50, p90, p99].map((ms) => cell(duration(ms)));
-    const rows = apps
-        .sort((a, b) => b.runs - a.runs)
-        .map((app) =>
-            h(
-                'tr',
-                {},
-                h('th', { scope: 'row' }, h('a', { href: runsOf({ app: app.app_name }, period) }, visible(app.app_name))),
-                cell(number(app.runs)),
-                cell(app.states.failure ? `${number(app.states.failure)} (${share(app.states.failure, app.runs)})` : '0'),
-                times(app.run_ms),
-                times(app.queued_ms),
-            ),
+    const row = (app) =>
+        h(
+            'tr',
+            {},
+            h('th', { scope: 'row' }, h('a', { href: runsOf({ app: app.app_name }, span) }, visible(app.app_name))),
+            cell(number(app.runs)),
+            cell(app.states.failure ? `${number(app.states.failure)} (${share(app.states.failure, app.runs)})` : '0'),
+            times(app.run_ms),
+            times(app.queued_ms),
         );
     return h(
         'table.apps',
         {},
-        h('caption.hidden', {}, `Runs by app${isMore ? '; some are left out' : ''}`),
+        h('caption.hidden', {}, `Runs by app${isCut ? '; some are left out' : ''}`),
         h('thead', {}, h('tr', {}, HEADS.map((text, i) => h(i ? 'th.num' : 'th', { scope: 'col' }, text)))),
-        h('tbody', {}, rows),
+        h('tbody', {}, apps.map(row)),
     );
 }
+
+/* ---- destinations ---- */
 
 function showFailing(section, destinations) {
     section.hidden = !destinations?.failing;
@@ -221,6 +289,8 @@ function showFailing(section, destinations) {
 function listOf({ destination, pending }) {
     return `#/deliveries?${new URLSearchParams({ state: pending ? 'pending' : 'dead', to: destination })}`;
 }
+
+/* ---- what wants somebody ---- */
 
 /** What of it wants somebody's attention, in lines with the way to what they speak of. */
 export function warningsOf({ deliveries, destinations, replicas }) {
