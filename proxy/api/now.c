@@ -330,31 +330,41 @@ static void write_current(struct text *t, const struct hl_figures *figures)
 
 /* ---- the answer ---- */
 
-/* False: `after` is there and is not a number. */
-static bool read_after(struct hl_str query, uint64_t *after)
+/* Which samples are asked for: those after one, and at most so many, the newest. */
+struct wish {
+    uint64_t after, newest;
+};
+
+/* False: one of them is there and is not a number. */
+static bool read_wish(struct hl_str query, struct wish *wish)
 {
     struct hl_param param;
-    *after = 0;
+    *wish = (struct wish){.newest = HL_HISTORY_SAMPLES};
     while (hl_query_next(&query, &param)) {
-        if (hl_param_is(&param, HL_STR("after")) && !hl_str_to_u64(param.value, after))
+        if (hl_param_is(&param, HL_STR("after")) && !hl_str_to_u64(param.value, &wish->after))
+            return false;
+        if (hl_param_is(&param, HL_STR("newest")) && !hl_str_to_u64(param.value, &wish->newest))
             return false;
     }
     return true;
 }
 
 /* The first sample to show. An `after` beyond the newest is of a process that is gone. */
-static uint64_t choose_first(const struct hl_history *history, uint64_t after)
+static uint64_t choose_first(const struct hl_history *history, const struct wish *wish)
 {
     uint64_t first = hl_history_first(history);
-    return after > history->count || after < first ? first : after + 1;
+    if (wish->after <= history->count && wish->after >= first)
+        first = wish->after + 1;
+    uint64_t many = history->count + 1 - first;
+    return many > wish->newest ? history->count + 1 - wish->newest : first;
 }
 
 void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *request,
     struct hl_api_response *response)
 {
     struct hl_figures figures;
-    uint64_t after;
-    if (!read_after(request->query, &after)) {
+    struct wish wish;
+    if (!read_wish(request->query, &wish)) {
         response->refusal = hl_refusal_make(HL_REFUSAL_FIGURES_AFTER);
         return;
     }
@@ -363,7 +373,7 @@ void hl_now_show(const struct hl_api_view *view, const struct hl_api_request *re
     struct text t = {.out = &response->body};
     write_state(&t, view, &figures);
     write_current(&t, &figures);
-    write_samples(&t, view->history, choose_first(view->history, after));
+    write_samples(&t, view->history, choose_first(view->history, &wish));
     response->status = 200;
     response->content_type = HL_STR("application/json");
     if (t.err)

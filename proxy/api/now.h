@@ -7,7 +7,7 @@
  *    "samples":{"at":[ms since the epoch…],"calls_per_s":[…],…}}
  *
  * Samples are numbered; `?after=n` leaves out those up to n, so that a page that stays open asks for
- * what is new. What is of all replicas is null while they are not known. Figures are of the whole process,
+ * what is new, `?newest=n` those before the newest n. What is of all replicas is null while they are not known. Figures are of the whole process,
  * for all its projects; no ids, no URLs. */
 #ifndef HL_API_NOW_H
 #define HL_API_NOW_H

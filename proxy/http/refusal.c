@@ -536,7 +536,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(FUNCTIONS_UNREACHABLE, 502, "The app could not be asked: there was no connection to it."),
     WITH(ASSET_METHOD, 405, "Allow: GET, HEAD", "The dashboard's files are read-only."),
     ROW(ASSET_MEMORY, 503, "There is not enough memory to send the dashboard."),
-    ROW(FIGURES_AFTER, 400, "The parameter after must be the number of a sample, such as 17."),
+    ROW(FIGURES_AFTER, 400, "The parameters after and newest must be numbers, such as 17."),
     ROW(FIGURES_MEMORY, 503, "There is not enough memory to write the figures."),
 
     /* ---- the function hosts (runtime/) ---- */

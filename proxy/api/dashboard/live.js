@@ -7,6 +7,7 @@ import { Chart, Group } from './chart.js';
 const SPAN = 3_600_000;
 const MINUTE = 60_000;
 const KEPT = 360; /* samples: an hour */
+export const RECENT = 30; /* samples: five minutes */
 const SPARK = { width: 96, height: 22 };
 
 const CHARTS = [
@@ -43,24 +44,32 @@ const CHARTS = [
     { title: 'Commits of the store', columns: ['commit_p50_ms', 'commit_p99_ms'], names: ['p50', 'p99'], kinds: ['one', 'two'], format: duration, least: 1, isLog: true },
 ];
 
-/** The samples that are known, whichever span is looked at: they need not be asked for again. */
+/** The samples that are known, whichever span is looked at. The page is shown with the last minutes, and the rest comes then. */
 export const history = {
     samples: null,
     last: 0,
     started: null,
+    isWhole: false,
 
-    /** Takes an answer of /v2/now. False: another process has answered than before, and is to be asked for all of its samples. */
+    /** What is to be asked for next. */
+    query() {
+        return this.samples ? { after: this.isWhole ? this.last : 0 } : { newest: RECENT };
+    },
+
+    /** Takes an answer of /v2/now. False: another process has answered than before, and it is to be asked once more. */
     take(now) {
-        if (now.started_at !== this.started) {
-            const isOther = this.started !== null && this.last > 0;
-            this.started = now.started_at;
+        if (this.started !== now.started_at && this.samples) {
             this.samples = null;
-            this.last = 0;
-            if (isOther) return false;
+            return false;
         }
+        this.started = now.started_at;
+        const isNew = !this.isWhole || !this.samples;
+        this.isWhole = this.samples !== null;
         this.last = now.last;
-        this.samples ??= Object.fromEntries(Object.keys(now.samples).map((name) => [name, []]));
-        for (const [name, values] of Object.entries(now.samples)) this.samples[name] = [...this.samples[name], ...values].slice(-KEPT);
+        const known = isNew ? null : this.samples;
+        this.samples = Object.fromEntries(
+            Object.entries(now.samples).map(([name, values]) => [name, [...(known?.[name] ?? []), ...values].slice(-KEPT)]),
+        );
         return true;
     },
 };

@@ -3,7 +3,7 @@
 import * as api from './api.js';
 import { fill, h, icon, renew } from './dom.js';
 import { between, bytes, duration, number, plural, time } from './format.js';
-import { drawCharts, history, makeCharts, spark, windowOf } from './live.js';
+import { drawCharts, history, makeCharts, RECENT, spark, windowOf } from './live.js';
 import { showOverview, warningsOf } from './overview.js';
 import { addressOf, around, PERIODS, readSpan, runsOf } from './span.js';
 import { showStale } from './stale.js';
@@ -55,7 +55,7 @@ export function show(main, route) {
         shown = null;
 
     async function turn(signal) {
-        const now = await api.get('/v2/now', { query: { after: history.last }, signal });
+        const now = await api.get('/v2/now', { query: history.query(), signal });
         if (!history.take(now)) return turn(signal);
         shown = now;
         if (overview || looks++ > 0) showState(state, now, history.samples, overview ?? {});
@@ -65,7 +65,7 @@ export function show(main, route) {
     }
 
     function drawLive(now) {
-        const mark = `${now.started_at} ${now.last}`;
+        const mark = `${now.started_at} ${now.last} ${history.isWhole}`;
         const window = windowOf(span, Date.parse(now.now));
         live.hidden = !window;
         if (window && drawn !== mark) drawCharts(charts, window, now.interval_ms);
@@ -120,9 +120,8 @@ function findWarnings(now, samples, overview) {
     const link = (href, ...text) => h('a', { href }, text);
     const line = (...parts) => h('span', {}, parts);
     const warnings = warningsOf(overview);
-    const recent = 30; /* five minutes */
-    const calls = sum('calls_per_s', recent),
-        errors = sum('errors_per_s', recent);
+    const calls = sum('calls_per_s', RECENT),
+        errors = sum('errors_per_s', RECENT);
     if (calls * interval >= RATE_MIN * 1000 && errors / calls >= 0.05)
         warnings.push(
             line(

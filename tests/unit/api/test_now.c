@@ -117,6 +117,24 @@ Test(now, leaves_out_the_samples_that_the_page_has)
     json_decref(json);
 }
 
+Test(now, shows_no_more_samples_than_are_wanted_the_newest)
+{
+    static const struct {
+        const char *path;
+        size_t count;
+    } rows[] = {{"/v2/now?newest=2", 2}, {"/v2/now?newest=0", 0}, {"/v2/now?newest=900", 5},
+        {"/v2/now?newest=2&after=1", 2}, {"/v2/now?newest=2&after=4", 1},
+        {"/v2/now?newest=2&after=77", 2}};
+    add_samples(5);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        json_t *json = ask(rows[i].path, 200);
+        cr_expect_eq(sample_count(json), rows[i].count, "%s", rows[i].path);
+        cr_expect_eq(json_integer_value(json_object_get(json, "last")), 5);
+        json_decref(json);
+    }
+    json_decref(ask("/v2/now?newest=-1", 400));
+}
+
 Test(now, shows_all_to_a_page_that_knew_another_process)
 {
     add_samples(2);
