@@ -16,7 +16,7 @@ bool hl_tag_next(struct hl_str *tags, struct hl_tag *tag)
 {
     if (tags->n == 0)
         return false;
-    tag->value = take(tags, ',');
+    tag->whole = tag->value = take(tags, ',');
     tag->name = take(&tag->value, '=');
     return true;
 }
@@ -68,7 +68,7 @@ static enum hl_tag_fault judge(
 {
     struct hl_str value = element, name = take(&value, '='), text = {list->text, list->n};
     bool has_value = name.n < element.n;
-    *tag = (struct hl_tag){hl_str_trim(name), hl_str_trim(value)};
+    *tag = (struct hl_tag){.name = hl_str_trim(name), .value = hl_str_trim(value)};
     if (element.n == 0)
         return HL_TAG_EMPTY;
     if (!has_value)

@@ -19,7 +19,7 @@
 #define HL_TAG_TEXT  (2 * HL_TAG_MAX + 1)
 
 struct hl_tag {
-    struct hl_str name, value;
+    struct hl_str whole, name, value;
 };
 
 /* Takes the next one off the text. False: there is none left. */

@@ -42,6 +42,7 @@ struct hl_accept {
     struct hl_str identity;        /* whose run it is (auth/principal.h); empty likewise */
     struct hl_id rerun_of;         /* ACCEPT: its request is that run's; nil: none */
     struct hl_run_terms terms;     /* ACCEPT */
+    struct hl_str tags;            /* base/tag.h; empty: none */
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
     bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
     bool is_over_queued; /* reply BUSY: for max_queued */

@@ -66,6 +66,7 @@ struct hl_claimed {
     uint64_t events;           /* the last ordinal that the events of earlier attempts have used */
     struct hl_str project, app;
     struct hl_str head; /* as accepted */
+    struct hl_str tags; /* likewise */
     struct hl_body body;
     struct hl_release release;
 };

@@ -22,6 +22,7 @@ struct hl_leased {
     bool is_async;                   /* so is the run: its result can be asked for */
     int64_t failing_since_ms;        /* of the lane, as it was noted last; 0: it is not */
     struct hl_str url, secret, traceparent, project, app; /* secret: the caller's */
+    struct hl_str tags;                                   /* the run's; empty: none */
     struct hl_outcome outcome; /* INLINE body is here, FILE is opened by the sender */
 };
 void hl_leased_free(struct hl_leased *l); /* wipes secret and url */

@@ -34,6 +34,7 @@ static const struct hl_column accept_columns[] = {
     HL_COLUMN(struct hl_accept, idempotency_key, BYTES),
     HL_COLUMN(struct hl_accept, subject, BYTES),
     HL_COLUMN(struct hl_accept, identity, RAW),
+    HL_COLUMN(struct hl_accept, tags, TEXT),
 };
 static const struct hl_columns of_accept = HL_COLUMNS(accept_columns);
 
@@ -66,6 +67,7 @@ static const struct hl_column leased_columns[] = {
     HL_COLUMN_SECRET(struct hl_leased, url, BYTES),
     HL_COLUMN_SECRET(struct hl_leased, secret, BYTES),
     HL_COLUMN(struct hl_leased, traceparent, RAW),
+    HL_COLUMN_OR_NULL(struct hl_leased, tags, TEXT),
 };
 const struct hl_columns hl_leased_columns = HL_COLUMNS(leased_columns);
 

@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/run_terms.h"
+#include "base/tag.h"
 #include "config/endpoint.h"
 #include "http/error_line.h"
 #include "store/column.h"
@@ -167,9 +168,10 @@ void hl_outcome_cancel(struct hl_outcome *outcome);
 
 /* --- rows: what lists and questions answer ---------------------------------------------------- */
 
-/* What is kept of a run's terms, by both databases in `run`: its worker and its row have it. A member that is added
+/* What is kept of a run's terms, with its tags, by both databases in `run`: its worker and its row have it. A member that is added
  * here, and to both schemas, is stored, read, handed out and moved. */
-#define HL_TERMS_COLUMNS(record) HL_COLUMN(record, terms.priority, INT)
+#define HL_TERMS_COLUMNS(record)                                                                   \
+    HL_COLUMN(record, terms.priority, INT), HL_COLUMN_OR_NULL(record, tags, TEXT)
 
 /* What a run's row keeps as it was accepted, likewise. */
 #define HL_RUN_COLUMNS(record)                                                                     \
@@ -197,7 +199,8 @@ struct hl_run_row {
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica, identity;
     struct hl_str error;       /* of a failure, as hl_outcome has it; empty: none */
-    struct hl_str attempt_log; /* attempt.h; in `strings`, too */
+    struct hl_str tags;        /* as accepted (base/tag.h); empty: none; in `strings`, too */
+    struct hl_str attempt_log; /* attempt.h; likewise */
     struct hl_id rerun_of;     /* nil: none */
     int64_t next_attempt_ms;   /* by the steady clock; 0: it waits for none */
     char *strings;             /* owned, malloc */

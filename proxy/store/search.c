@@ -66,12 +66,41 @@ bool hl_status_range_read(struct hl_str text, struct hl_status_range *range)
     return true;
 }
 
+bool hl_search_add_tag(struct hl_str text, struct hl_run_search *s)
+{
+    struct hl_str have = hl_str_from(s->tags);
+    struct hl_tag tag;
+    size_t n = have.n, count = 0;
+    for (struct hl_str left = have; hl_tag_next(&left, &tag); count++)
+        continue;
+    if (!hl_tag_is_wanted(text) || count == HL_TAGS_MAX)
+        return false;
+    if (n > 0)
+        s->tags[n++] = ',';
+    memcpy(s->tags + n, text.p, text.n);
+    s->tags[n + text.n] = '\0';
+    return true;
+}
+
+struct hl_str hl_search_first_tag(const struct hl_run_search *s)
+{
+    struct hl_str left = hl_str_from(s->tags), first = {NULL, 0};
+    struct hl_tag tag;
+    while (hl_tag_next(&left, &tag)) {
+        if (first.n == 0)
+            first = tag.whole;
+        if (tag.value.n > 0)
+            return tag.whole;
+    }
+    return first;
+}
+
 /* --- finding ---------------------------------------------------------------------------------- */
 
 bool hl_run_search_reads(const struct hl_run_search *s)
 {
     return s->reason != HL_REASON_NONE || s->webhook != HL_SEARCH_ANY_WEBHOOK || s->status.is_set ||
-           s->path[0] || s->error[0] || s->find[0];
+           s->path[0] || s->error[0] || s->find[0] || s->tags[0];
 }
 
 bool hl_run_search_walks(const struct hl_run_search *s)
@@ -124,13 +153,25 @@ static bool has_part(struct hl_str text, const char *part)
     return n == 0 || (text.n >= n && memmem(text.p, text.n, part, n));
 }
 
+static bool fits_tags(const char *wanted, struct hl_str tags)
+{
+    struct hl_str left = hl_str_from(wanted);
+    struct hl_tag tag;
+    while (hl_tag_next(&left, &tag))
+        if (!hl_tags_have(tags, tag.whole))
+            return false;
+    return true;
+}
+
 bool hl_run_search_fits(const struct hl_run_search *s, const struct hl_searched_run *run)
 {
     return (s->reason == HL_REASON_NONE || s->reason == run->reason) &&
            hl_status_range_fits(&s->status, run->http_status) && fits_webhook(s->webhook, run) &&
            has_part(run->path, s->path) &&
            (!s->error[0] || hl_str_eq(run->error, hl_str_from(s->error))) &&
-           (has_part(run->path, s->find) || has_part(run->error, s->find));
+           (has_part(run->path, s->find) || has_part(run->error, s->find) ||
+               has_part(run->tags, s->find)) &&
+           fits_tags(s->tags, run->tags);
 }
 
 bool hl_run_search_fits_row(const struct hl_run_search *s, const struct hl_run_row *row)
@@ -142,6 +183,7 @@ bool hl_run_search_fits_row(const struct hl_run_search *s, const struct hl_run_r
         .ok = row->deliveries_ok,
         .dead = row->deliveries_dead,
         .path = row->path,
-        .error = row->error};
+        .error = row->error,
+        .tags = row->tags};
     return hl_run_search_fits_id(s, &row->run_id) && hl_run_search_fits(s, &run);
 }

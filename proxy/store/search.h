@@ -1,8 +1,8 @@
 /* search.h - further conditions that listed runs and deliveries must meet (question.h). All zero:
  * none.
  *
- * An id's beginning is a range of ids, for which the lists' indexes are enough. For its end an index is walked, and
- * for the rest the records themselves: one request looks at a bounded number of them, newest first, and its reply
+ * An id's beginning is a range of ids, for which the lists' indexes are enough. For its end an index is walked, for a tag
+ * those that have it, and for the rest the records themselves: one request looks at a bounded number of them, newest first, and its reply
  * says from where to go on. */
 #ifndef HL_STORE_SEARCH_H
 #define HL_STORE_SEARCH_H
@@ -40,7 +40,8 @@ struct hl_run_search {
     struct hl_status_range status;     /* of the app's answer */
     char path[HL_SEARCH_PATH_MAX + 1]; /* is part of the run's; empty: any */
     char error[HL_ERROR_LINE_MAX + 1]; /* is the run's; empty: any */
-    char find[HL_SEARCH_FIND_MAX + 1]; /* is part of its path or its error; empty: any */
+    char find[HL_SEARCH_FIND_MAX + 1]; /* is part of its path, its error or its tags; empty: any */
+    char tags[HL_TAGS_TEXT + 1];       /* "tier=gold,order": it has each, or one of that name */
 };
 
 /* What a search looks at in a run. */
@@ -49,7 +50,7 @@ struct hl_searched_run {
     uint16_t http_status;
     bool has_webhook;
     uint32_t pending, ok, dead; /* its deliveries */
-    struct hl_str path, error;
+    struct hl_str path, error, tags;
 };
 
 /* `text`: hex digits with or without dashes, at most 32 of them. False: it is something else. */
@@ -63,6 +64,11 @@ static inline bool hl_status_range_fits(const struct hl_status_range *range, uin
 {
     return !range->is_set || (status >= range->from && status <= range->to);
 }
+
+/* One more tag, or name of one, that a run must have. False: it is none, or there are HL_TAGS_MAX already. */
+HL_MUST_CHECK bool hl_search_add_tag(struct hl_str text, struct hl_run_search *s);
+/* The one to look for first: a whole tag, if there is any. Empty: none is asked for. */
+struct hl_str hl_search_first_tag(const struct hl_run_search *s);
 
 /* Whether ids or records have to be looked at one by one. */
 bool hl_run_search_walks(const struct hl_run_search *s);

@@ -79,7 +79,7 @@ test('a run whose answer alone is refused ends without it, and the others as eve
 /** As after a clock that went five days on: the last partition of each table ended then, and all rows are of that time. */
 const FIVE_DAYS_ON = `DO $$ DECLARE kind text; part text;
     until bigint := (extract(epoch FROM now() - interval '5 days') * 1000)::bigint / 3600000 * 3600000;
-    BEGIN FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP
+    BEGIN FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body', 'tag'] LOOP
     FOR part IN SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = ('~.' || kind)::regclass LOOP
     EXECUTE 'DROP TABLE ' || part; END LOOP;
     EXECUTE format('CREATE TABLE ~.%I PARTITION OF ~.%I FOR VALUES FROM (MINVALUE) TO (%L)', kind || '_before', kind,

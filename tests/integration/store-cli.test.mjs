@@ -99,7 +99,7 @@ test('a replica of a role that owns nothing drops what is past its retention', a
     const db = await postgres(t);
     const role = await makeRole(t, db);
     await command(t, ['store', 'migrate', '--role', role.name], db.env);
-    const KINDS = ['run', 'delivery', 'attempt', 'body'];
+    const KINDS = ['run', 'delivery', 'attempt', 'body', 'tag'];
     const longAgo = (Date.now() - 30 * DAY_MS).toString(16).padStart(12, '0').padEnd(32, '0');
     for (const kind of KINDS) {
         const [, next] = await db.query(`SELECT relname AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid

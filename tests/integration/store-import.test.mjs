@@ -390,7 +390,7 @@ test('what is older than the schema’s history is imported by the schema’s ow
     const { dataDir, ids } = await leaveQueue(t, 2, all.receiver);
     const clerk = await makeRole(t, all.database);
     // The history begins with the partition behind the first one.
-    for (const kind of ['run', 'delivery', 'attempt', 'body']) {
+    for (const kind of ['run', 'delivery', 'attempt', 'body', 'tag']) {
         const parts = await all.rows(`SELECT inhrelid::regclass::text AS name FROM pg_inherits
             WHERE inhparent = '~.${kind}'::regclass ORDER BY 1`);
         await all.rows(`DROP TABLE ${parts[0].name}`);

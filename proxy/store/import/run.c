@@ -32,7 +32,7 @@ static const struct {
 
 struct run {
     struct hl_id run_id, delivery_id, rerun_of;
-    struct hl_str project, app, method, path, traceparent, identity, attempt_log, log;
+    struct hl_str project, app, method, path, traceparent, identity, tags, attempt_log, log;
     struct hl_run_terms terms;
     bool has_begun, is_async, is_cancel_wished, has_ticket, is_interrupted, has_lane;
     int64_t created_ms, started_ms, request_size, lane, start_by_ms, turn_subject, turn;

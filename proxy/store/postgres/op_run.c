@@ -145,6 +145,10 @@ static void add_accept(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     hl_pg_columns_bytes_if(c, HL_PG_P_IDENTITY, a->identity.n > 0, a->identity);
     hl_pg_columns_id(c, HL_PG_P_RERUN_OF, &a->rerun_of);
     hl_pg_columns_int(c, HL_PG_P_HAS_CALLER, a->terms.has_caller);
+    if (a->tags.n > 0)
+        hl_pg_columns_text(c, HL_PG_P_TAGS, a->tags);
+    else
+        hl_pg_columns_null(c, HL_PG_P_TAGS, HL_PG_TEXT);
 }
 
 static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)

@@ -36,7 +36,7 @@ enum hl_err hl_pg_partitions_make(
  * to the beginning is gone. */
 #define REACH_BACK                                                                                 \
     "DO $$ DECLARE kind text; part text; low text; BEGIN"                                          \
-    " FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP"                      \
+    " FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body', 'tag'] LOOP"               \
     " SELECT min(substring(bound FROM 'FROM \\(''([0-9a-f-]{36})''')) INTO low FROM"               \
     " (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i JOIN pg_class c"      \
     " ON c.oid = i.inhrelid WHERE i.inhparent = ('~.' || kind)::regclass) AS b"                    \

@@ -183,6 +183,7 @@ static void add_search(struct hl_pg_params *p, const struct hl_run_search *s)
     hl_pg_add_str(p, HL_PG_P_PATH, hl_str_from(s->path));
     hl_pg_add_str(p, HL_PG_P_ERROR, hl_str_from(s->error));
     hl_pg_add_str(p, HL_PG_P_FIND, hl_str_from(s->find));
+    hl_pg_add_str(p, HL_PG_P_TAGS, hl_str_from(s->tags));
 }
 
 static uint32_t looks_of(const struct hl_list_runs *l)
@@ -191,6 +192,16 @@ static uint32_t looks_of(const struct hl_list_runs *l)
     if (l->only_counts)
         return l->looks;
     return reads && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
+}
+
+/* Whether there is one by which runs are found: the index is by project. */
+static bool add_tag(struct hl_pg_params *p, const struct hl_list_runs *l)
+{
+    struct hl_str tag = hl_search_first_tag(&l->search);
+    if (tag.n == 0 || !l->project[0])
+        return false;
+    hl_pg_add_str(p, HL_PG_P_TAG, tag);
+    return true;
 }
 
 static enum hl_pg_sql bind_count(
@@ -205,7 +216,7 @@ static enum hl_pg_sql bind_count(
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_COUNT_TICKETS;
     hl_pg_add_kept_since(s, p);
-    return HL_PG_DO_COUNT_RUNS;
+    return add_tag(p, l) ? HL_PG_DO_COUNT_TAG : HL_PG_DO_COUNT_RUNS;
 }
 
 static enum hl_pg_sql bind_list_runs(
@@ -228,7 +239,7 @@ static enum hl_pg_sql bind_list_runs(
         return HL_PG_DO_ASK_RUNS;
     add_search(p, &l->search);
     hl_pg_add_int(p, HL_PG_P_LOOKS, looks_of(l));
-    return HL_PG_DO_SEARCH_RUNS;
+    return add_tag(p, l) ? HL_PG_DO_SEARCH_TAG : HL_PG_DO_SEARCH_RUNS;
 }
 
 /* Those that have not ended come unsearched. */

@@ -22,31 +22,32 @@
  * back to the beginning, one after a long absence over all of it. It runs with the owner's rights: a
  * role that may only write rows makes partitions by it. They are made apart and attached: that waits for
  * no one who reads or writes the others. An id's first 48 bits are milliseconds. */
-#define MAKE_PARTITIONS                                                                            \
-    "CREATE FUNCTION ~.make_partitions(width_ms bigint) RETURNS boolean LANGUAGE plpgsql"          \
-    " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$"                                \
-    " DECLARE now_ms bigint := (extract(epoch FROM now()) * 1000)::bigint;"                        \
-    " from_ms bigint; to_ms bigint; kind text; part text; lower_bound text; BEGIN"                 \
-    " IF width_ms IS NULL OR width_ms < 3600000 OR width_ms > 86400000 THEN"                       \
-    " RAISE EXCEPTION 'a partition is an hour to a day wide' USING ERRCODE = '22023'; END IF;"     \
-    " PERFORM pg_advisory_xact_lock(1751871593, hashtext('~'));"                                   \
-    " SELECT convert_from(v, 'UTF8')::bigint INTO from_ms FROM ~.meta"                             \
-    " WHERE k = 'partitions_until';"                                                               \
-    " from_ms := coalesce(from_ms, 0);"                                                            \
-    " IF from_ms >= now_ms + greatest(4 * width_ms, 172800000) THEN RETURN false; END IF;"         \
-    " to_ms := greatest(from_ms, now_ms) / width_ms * width_ms + width_ms;"                        \
-    " lower_bound := CASE from_ms WHEN 0 THEN 'MINVALUE'"                                          \
-    " ELSE quote_literal(rpad(lpad(to_hex(from_ms), 12, '0'), 32, '0')::uuid) END;"                \
-    " FOREACH kind IN ARRAY ARRAY['run', 'delivery', 'attempt', 'body'] LOOP"                      \
-    " part := kind || '_' || lpad(to_hex(from_ms), 12, '0');"                                      \
-    " EXECUTE format('CREATE TABLE ~.%I (LIKE ~.%I INCLUDING DEFAULTS INCLUDING STORAGE)',"        \
-    " part, kind);"                                                                                \
-    " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I FOR VALUES FROM (%s) TO (%L)',"       \
-    " kind, part, lower_bound, rpad(lpad(to_hex(to_ms), 12, '0'), 32, '0')::uuid);"                \
-    " END LOOP;"                                                                                   \
-    " INSERT INTO ~.meta (k, v) VALUES ('partitions_until', convert_to(to_ms::text, 'UTF8'))"      \
-    " ON CONFLICT (k) DO UPDATE SET v = excluded.v;"                                               \
-    " RETURN true; END $$"
+#define MAKE_PARTITIONS(create, kinds)                                                             \
+    create                                                                                         \
+        " FUNCTION ~.make_partitions(width_ms bigint) RETURNS boolean LANGUAGE plpgsql"            \
+        " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$"                            \
+        " DECLARE now_ms bigint := (extract(epoch FROM now()) * 1000)::bigint;"                    \
+        " from_ms bigint; to_ms bigint; kind text; part text; lower_bound text; BEGIN"             \
+        " IF width_ms IS NULL OR width_ms < 3600000 OR width_ms > 86400000 THEN"                   \
+        " RAISE EXCEPTION 'a partition is an hour to a day wide' USING ERRCODE = '22023'; END IF;" \
+        " PERFORM pg_advisory_xact_lock(1751871593, hashtext('~'));"                               \
+        " SELECT convert_from(v, 'UTF8')::bigint INTO from_ms FROM ~.meta"                         \
+        " WHERE k = 'partitions_until';"                                                           \
+        " from_ms := coalesce(from_ms, 0);"                                                        \
+        " IF from_ms >= now_ms + greatest(4 * width_ms, 172800000) THEN RETURN false; END IF;"     \
+        " to_ms := greatest(from_ms, now_ms) / width_ms * width_ms + width_ms;"                    \
+        " lower_bound := CASE from_ms WHEN 0 THEN 'MINVALUE'"                                      \
+        " ELSE quote_literal(rpad(lpad(to_hex(from_ms), 12, '0'), 32, '0')::uuid) END;"            \
+        " FOREACH kind IN ARRAY ARRAY[" kinds "] LOOP"                                             \
+        " part := kind || '_' || lpad(to_hex(from_ms), 12, '0');"                                  \
+        " EXECUTE format('CREATE TABLE ~.%I (LIKE ~.%I INCLUDING DEFAULTS INCLUDING STORAGE)',"    \
+        " part, kind);"                                                                            \
+        " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I FOR VALUES FROM (%s) TO (%L)',"   \
+        " kind, part, lower_bound, rpad(lpad(to_hex(to_ms), 12, '0'), 32, '0')::uuid);"            \
+        " END LOOP;"                                                                               \
+        " INSERT INTO ~.meta (k, v) VALUES ('partitions_until', convert_to(to_ms::text, 'UTF8'))"  \
+        " ON CONFLICT (k) DO UPDATE SET v = excluded.v;"                                           \
+        " RETURN true; END $$"
 
 /* Drops one, with what is in it; also one whose detaching was interrupted. Inside of a function it cannot
  * be detached without a lock on all of the table: who calls it waits for that no longer than lock_timeout.
@@ -125,8 +126,9 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     "CREATE INDEX account_by_project ON ~.account (project, account_id)",
     "CREATE TABLE ~.event (event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
     " at timestamptz NOT NULL DEFAULT now(), node_id uuid, kind smallint NOT NULL, subject uuid)",
-    MAKE_PARTITIONS, "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC",
-    DROP_PARTITION, "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
+    MAKE_PARTITIONS("CREATE", "'run', 'delivery', 'attempt', 'body'"),
+    "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC", DROP_PARTITION,
+    "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
 
 /* Who had a run when it ended: a replica's row goes, its runs stay. */
 static const char *const second[] = {"ALTER TABLE ~.run ADD COLUMN replica text",
@@ -332,10 +334,24 @@ static const char *const seventeenth[] = {
 /* What the app said went wrong, of what fails from here on. What a replica of an older hookline ends has none. */
 static const char *const eighteenth[] = {"ALTER TABLE ~.run ADD COLUMN error bytea", NULL};
 
+/* Tags of runs, and by which runs that have some are found: a row with each, and one with its name alone. They go with
+ * the partition of their runs. A replica of an older hookline accepts runs without. */
+#define TAG_PARTITIONS                                                                             \
+    "DO $$ DECLARE p record; BEGIN FOR p IN SELECT c.relname AS name,"                             \
+    " pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i JOIN pg_class c"              \
+    " ON c.oid = i.inhrelid WHERE i.inhparent = '~.run'::regclass AND NOT i.inhdetachpending LOOP" \
+    " EXECUTE format('CREATE TABLE ~.%I PARTITION OF ~.tag %s', 'tag' || substr(p.name, 4),"       \
+    " p.bound); END LOOP; END $$"
+static const char *const nineteenth[] = {"ALTER TABLE ~.run ADD COLUMN tags text COLLATE \"C\"",
+    "CREATE TABLE ~.tag (project " NAME ", tag " NAME ", run_id uuid NOT NULL,"
+    " PRIMARY KEY (project, tag, run_id)) PARTITION BY RANGE (run_id)",
+    TAG_PARTITIONS,
+    MAKE_PARTITIONS("CREATE OR REPLACE", "'run', 'delivery', 'attempt', 'body', 'tag'"), NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth, eighteenth};
+    seventeenth, eighteenth, nineteenth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -164,7 +164,8 @@ static enum hl_err drop(
 /* Whether anything in it is still wanted, and how its rows go if so. */
 struct kind {
     const char *table;
-    /* a condition on its rows; each %lld is the cutoff. NULL: it goes when the deliveries of its time have */
+    const char *owner; /* it goes when that one's of the same time has; NULL: by its rows */
+    /* a condition on its rows; each %lld is the cutoff */
     const char *wanted;
     const char *removed; /* likewise, of rows that may go alone; NULL: none may */
 };
@@ -176,11 +177,12 @@ struct kind {
 
 _Static_assert(HL_RUN_SUCCESS == 2 && HL_DELIVERY_PENDING == 0, "these say states in numbers");
 static const struct kind kinds[] = {
-    {"run", "state < 2 OR finished_ms > %lld OR " HAS_DELIVERY("p"),
+    {"run", NULL, "state < 2 OR finished_ms > %lld OR " HAS_DELIVERY("p"),
         "state >= 2 AND finished_ms <= %lld AND NOT " HAS_DELIVERY("p")},
-    {"delivery", "state = 0 OR done_ms > %lld", "state > 0 AND done_ms <= %lld"},
-    {"attempt", NULL, NULL},
-    {"body",
+    {"delivery", NULL, "state = 0 OR done_ms > %lld", "state > 0 AND done_ms <= %lld"},
+    {"attempt", "delivery", NULL, NULL},
+    {"tag", "run", NULL, NULL},
+    {"body", NULL,
         "EXISTS (SELECT FROM ~.run r WHERE r.run_id <= p.body_id AND (r.request_file = p.body_id"
         " OR r.body_file = p.body_id) AND (r.state < 2 OR r.finished_ms > %lld"
         " OR " HAS_DELIVERY("r") "))",
@@ -206,8 +208,8 @@ static enum hl_err ask_wanted(struct hl_pg_session *s, const struct old_partitio
 {
     const struct kind *kind = old->kind;
     char condition[500], sql[1000];
-    if (!kind->wanted) {
-        snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.delivery%s'))",
+    if (kind->owner) {
+        snprintf(sql, sizeof(sql), "SELECT count(to_regclass('~.%s%s'))", kind->owner,
             old->name + strlen(kind->table));
         return hl_pg_session_ask_int(s, sql, is_wanted, why, why_len);
     }

@@ -259,8 +259,29 @@ static enum hl_err add_parts(struct hl_merge *m, int64_t app_id, const void *arg
     return err;
 }
 
+/* Of an index by tags, which knows neither modes nor states. */
+static enum hl_err add_app(struct hl_merge *m, int64_t app_id, const void *arg)
+{
+    (void)arg;
+    return hl_merge_add(m, app_id, false, -1);
+}
+
+/* Opens the index that a list is read by. */
+static enum hl_err open_index(struct hl_merge *merge, struct hl_reading *r,
+    const struct hl_list_runs *l, const struct hl_id *before, const struct hl_id *from,
+    uint32_t piece)
+{
+    struct hl_str tag = hl_search_first_tag(&l->search);
+    enum hl_ask which = tag.n > 0                   ? HL_ASK_RUN_IDS_TAGGED
+                        : hl_list_runs_state(l) < 0 ? HL_ASK_RUN_IDS
+                                                    : HL_ASK_RUN_IDS_IN_STATE;
+    hl_merge_init(merge, r, which, before, from, piece);
+    merge->tag = tag;
+    return hl_merge_each_app(merge, l->project, l->app, tag.n > 0 ? add_app : add_parts, l);
+}
+
 /* Whether one that is looked at is wanted, and its state: little is read of it. */
-static enum hl_err look_at(struct hl_reading *r, const struct hl_run_search *s,
+static enum hl_err look_at(struct hl_reading *r, const struct hl_list_runs *l,
     const struct hl_id *id, bool *fits, enum hl_run_state *state)
 {
     struct hl_sql_row row;
@@ -268,9 +289,13 @@ static enum hl_err look_at(struct hl_reading *r, const struct hl_run_search *s,
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RUN_SEARCHED);
     hl_sql_bind_id(args, HL_ASK_P_RUN_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_RUN_SEARCHED, &row);
+    *fits = false;
     if (err)
-        return err;
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err; /* a tag that was left behind */
+    int is_async = (int)hl_sql_int(&row);
     *state = (enum hl_run_state)hl_sql_int(&row);
+    bool is_listed =
+        (l->is_async < 0 || l->is_async == is_async) && (l->state < 0 || l->state == (int)*state);
     run.reason = (enum hl_run_reason)hl_sql_int(&row);
     run.http_status = (uint16_t)hl_sql_int(&row);
     run.has_webhook = hl_sql_int(&row);
@@ -280,17 +305,18 @@ static enum hl_err look_at(struct hl_reading *r, const struct hl_run_search *s,
     run.dead = deliveries_in(packed, HL_DELIVERY_DEAD);
     run.path = hl_sql_str(&row);
     run.error = hl_sql_str(&row);
-    *fits = hl_run_search_fits(s, &run);
+    run.tags = hl_sql_str(&row);
+    *fits = is_listed && hl_run_search_fits(&l->search, &run);
     hl_reading_done(r, HL_ASK_RUN_SEARCHED);
     return HL_OK;
 }
 
 static enum hl_err is_searched(
-    struct hl_reading *r, const struct hl_run_search *s, const struct hl_id *id, bool *fits)
+    struct hl_reading *r, const struct hl_list_runs *l, const struct hl_id *id, bool *fits)
 {
     enum hl_run_state state;
-    *fits = hl_run_search_fits_id(s, id);
-    return *fits && hl_run_search_reads(s) ? look_at(r, s, id, fits, &state) : HL_OK;
+    *fits = hl_run_search_fits_id(&l->search, id);
+    return *fits && hl_run_search_reads(&l->search) ? look_at(r, l, id, fits, &state) : HL_OK;
 }
 
 /* The next id of a list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
@@ -300,7 +326,7 @@ static enum hl_err next_searched(struct hl_reading *r, struct hl_list_runs *l,
     bool fits = !hl_run_search_walks(&l->search);
     enum hl_err err = hl_merge_next(merge, id);
     while (!err && !fits) {
-        err = is_searched(r, &l->search, id, &fits);
+        err = is_searched(r, l, id, &fits);
         if (err || fits)
             break;
         l->next = *id;
@@ -319,10 +345,7 @@ static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
     bool walks = hl_run_search_walks(&l->search);
     uint32_t looks =
         hl_run_search_reads(&l->search) && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
-    bool is_any = hl_list_runs_state(l) < 0;
-    hl_merge_init(&merge, r, is_any ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
-        walks ? SEARCH_PIECE : l->limit + 1);
-    enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    enum hl_err err = open_index(&merge, r, l, before, from, walks ? SEARCH_PIECE : l->limit + 1);
     while (!err && !(err = next_searched(r, l, &merge, &looks, &id))) {
         if (l->count == l->limit) {
             l->has_more = true;
@@ -341,9 +364,8 @@ static enum hl_err count_indexed(struct hl_reading *r, struct hl_list_runs *l,
     struct hl_merge merge;
     struct hl_id id;
     uint32_t looks = 0;
-    hl_merge_init(&merge, r, l->state < 0 ? HL_ASK_RUN_IDS : HL_ASK_RUN_IDS_IN_STATE, before, from,
-        l->looks < SEARCH_PIECE ? l->looks + 1 : SEARCH_PIECE);
-    enum hl_err err = hl_merge_each_app(&merge, l->project, l->app, add_parts, l);
+    enum hl_err err = open_index(
+        &merge, r, l, before, from, l->looks < SEARCH_PIECE ? l->looks + 1 : SEARCH_PIECE);
     while (!err && !(err = hl_merge_next(&merge, &id))) {
         enum hl_run_state state;
         bool fits = hl_run_search_fits_id(&l->search, &id);
@@ -351,7 +373,7 @@ static enum hl_err count_indexed(struct hl_reading *r, struct hl_list_runs *l,
         if (l->has_more)
             break;
         l->next = id;
-        err = fits ? look_at(r, &l->search, &id, &fits, &state) : HL_OK;
+        err = fits ? look_at(r, l, &id, &fits, &state) : HL_OK;
         if (!err && fits)
             hl_run_curve_add(&l->curve, hl_id_time_ms(&id), state, 1);
     }

@@ -50,6 +50,8 @@ static enum hl_err fetch(struct hl_merge *m, struct hl_merge_part *part)
         hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &m->run_id);
     if (hl_sql_takes(args, HL_ASK_P_LANE))
         hl_sql_bind_int(args, HL_ASK_P_LANE, (int64_t)m->lane);
+    if (hl_sql_takes(args, HL_ASK_P_TAG))
+        hl_sql_bind_text(args, HL_ASK_P_TAG, m->tag);
     if (hl_sql_takes(args, HL_ASK_P_STATE))
         hl_sql_bind_int(args, HL_ASK_P_STATE, part->state);
     if (hl_sql_takes(args, HL_ASK_P_IS_ASYNC))

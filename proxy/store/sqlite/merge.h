@@ -19,6 +19,7 @@ struct hl_merge {
     enum hl_ask which;
     struct hl_id run_id; /* where the statement asks for them */
     uint64_t lane;
+    struct hl_str tag;
     struct hl_id before, from;
     uint32_t wanted;
     struct hl_merge_part *parts;

@@ -15,6 +15,7 @@
 #include "store/secret.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/running_run.h"
+#include "store/sqlite/tag.h"
 #include "store/sqlite/turn.h"
 
 static bool is_async(const struct hl_accept *a)
@@ -84,6 +85,7 @@ static enum hl_err make_claimed(const struct hl_accept *a, struct hl_claimed **o
         .project = a->project,
         .app = a->app,
         .head = a->head,
+        .tags = a->tags,
         .body = a->body,
     };
     return hl_claimed_new(&claimed, (struct hl_str){a->body.bytes, a->body.size}, out);
@@ -219,7 +221,12 @@ static enum hl_err write_some(struct hl_database *db, struct hl_new_run *run, si
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
         bind_ticket(hl_sql_args_row(args, i), db, &run[i], &db->sealed[i]);
-    return hl_database_run(db, add_ticket);
+    err = hl_database_run(db, add_ticket);
+    for (size_t i = 0; i < n && !err; i++)
+        if (run[i].accept->tags.n > 0)
+            err =
+                hl_stored_tags_add(db, run[i].app_id, run[i].accept->tags, &run[i].accept->run_id);
+    return err;
 }
 
 static void remember(struct hl_database *db, const struct hl_new_run *run)

@@ -11,6 +11,7 @@
 #include "store/body_file.h"
 #include "store/driver.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/tag.h"
 
 enum hl_err hl_result_next(
     struct hl_database *db, enum hl_sql which, int64_t after, struct hl_result *out)
@@ -94,7 +95,26 @@ enum hl_err hl_result_strip(struct hl_database *db, const struct hl_result *resu
     return err;
 }
 
-/* Its webhook, deliveries and attempts go with the run's row. */
+/* Its webhook, deliveries and attempts go with the run's row; what it was found by is named by its tags. */
+static enum hl_err drop_run(struct hl_database *db, const struct hl_id *run_id)
+{
+    struct hl_sql_row row;
+    char text[HL_TAGS_TEXT];
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RUN_DROP);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
+    enum hl_err err = hl_database_row(db, HL_SQL_RUN_DROP, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    int64_t app_id = hl_sql_int(&row);
+    struct hl_str tags = hl_sql_str(&row);
+    if (tags.n > sizeof(text))
+        tags.n = 0; /* damage */
+    if (tags.n > 0)
+        tags.p = memcpy(text, tags.p, tags.n);
+    hl_database_done(db, HL_SQL_RUN_DROP);
+    return hl_stored_tags_drop(db, app_id, tags, run_id);
+}
+
 enum hl_err hl_result_drop(struct hl_database *db, const struct hl_result *result)
 {
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_RESULT_DROP);
@@ -104,9 +124,7 @@ enum hl_err hl_result_drop(struct hl_database *db, const struct hl_result *resul
         err = hl_result_drop_request(db, result);
     if (err)
         return err;
-    args = hl_database_bind(db, HL_SQL_RUN_DROP);
-    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &result->run_id);
-    err = hl_database_run(db, HL_SQL_RUN_DROP);
+    err = drop_run(db, &result->run_id);
     if (!err && result->where == HL_BODY_FILE)
         hl_database_doom_file(db, &result->file, result->size);
     forget_body(db, result);

@@ -29,6 +29,11 @@
     " WHERE attempt.delivery_id = delivery.delivery_id AND attempt.round = delivery.round"         \
     " AND attempt.n = delivery.n);"
 
+/* By which runs that have tags are found: a row with each tag, and one with its name alone. */
+#define TAG_TABLE                                                                                  \
+    "CREATE TABLE tag (app_id INTEGER NOT NULL, tag TEXT NOT NULL, run_id BLOB NOT NULL,"          \
+    " PRIMARY KEY (app_id, tag, run_id)) WITHOUT ROWID;"
+
 /* The tables of a new store, made at once. */
 static const char *const newest[] = {
     "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;",
@@ -42,8 +47,8 @@ static const char *const newest[] = {
     " priority INTEGER NOT NULL DEFAULT 1, turn INTEGER NOT NULL DEFAULT 0,"
     " turn_subject INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER, attempt_log TEXT,"
     " identity TEXT NOT NULL DEFAULT '', rerun_of BLOB, webhook_lane INTEGER, webhook_url BLOB,"
-    " webhook_secret BLOB, traceparent TEXT) WITHOUT ROWID;"
-    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);",
+    " webhook_secret BLOB, traceparent TEXT, tags TEXT) WITHOUT ROWID;"
+    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);" TAG_TABLE,
     "CREATE TABLE ticket (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS
     ", timeout_ms INTEGER, start_by_ms INTEGER);"
@@ -260,6 +265,9 @@ static const char *const changes[] = {
     /* What the app said went wrong, of what fails from here on. */
     "ALTER TABLE result ADD COLUMN error TEXT;"
     "CREATE INDEX result_failed ON result (run_id, app_id, reason, error) WHERE state = 3;",
+
+    /* Tags of runs. */
+    "ALTER TABLE run ADD COLUMN tags TEXT;" TAG_TABLE,
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -377,6 +377,7 @@ struct hl_accept *make_accept(struct fixture *f, enum hl_store_op op, const stru
         .idempotency_key = hl_str_from(spec->key),
         .subject = hl_str_from(spec->subject),
         .identity = hl_str_from(spec->subject),
+        .tags = hl_str_from(spec->tags),
         .terms = {.priority = spec->priority}};
     tmpl.fingerprint[0] = spec->fingerprint;
     if (spec->body)

@@ -38,7 +38,7 @@ struct fixture {
 
 /* What a test says of a run; the rest is filled in. */
 struct run_spec {
-    const char *key, *subject, *url, *secret, *head, *body, *app, *project;
+    const char *key, *subject, *url, *secret, *head, *body, *app, *project, *tags;
     uint8_t fingerprint; /* its first byte */
     struct hl_id id;     /* nil: a new one */
     enum hl_priority priority;

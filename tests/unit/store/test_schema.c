@@ -126,7 +126,7 @@ Test(schema, version_1_is_brought_up_to_date_with_all_that_is_in_it)
     cr_assert(hl_id_parse(HL_STR("01935000-0000-7000-8000-00000000000b"), &queued));
     write_version_1(&queued);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 20);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 21);
 
     struct hl_list_runs l = {
         .m.msg.type = HL_STORE_LIST_RUNS, .project = "p", .state = -1, .is_async = -1, .limit = 10};
@@ -403,6 +403,7 @@ static const char back_to_12[] =
     " FROM run WHERE webhook_url IS NOT NULL;"
     "ALTER TABLE run DROP COLUMN webhook_lane; ALTER TABLE run DROP COLUMN webhook_url;"
     "ALTER TABLE run DROP COLUMN webhook_secret; ALTER TABLE run DROP COLUMN traceparent;"
+    "DROP TABLE tag; ALTER TABLE run DROP COLUMN tags;"
     "DROP INDEX result_failed; ALTER TABLE result DROP COLUMN error;"
     "DROP VIEW every_attempt; ALTER TABLE delivery DROP COLUMN attempt_ms;"
     "DROP TABLE audit; DROP TABLE tally; DELETE FROM meta WHERE k = 'counted_ms';"
@@ -445,7 +446,7 @@ Test(schema, version_12_is_brought_up_to_date_with_deliveries_in_every_state)
     struct hl_id waiting;
     write_version_12(&waiting);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 20);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 21);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 1"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 2"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM attempt WHERE report IS NULL"), 3);

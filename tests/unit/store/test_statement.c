@@ -48,7 +48,7 @@ static const struct set sqlite_sets[] = {SET(hl_sql, HL_SQL_COUNT), SET(hl_ask, 
 
 /* What is there for each run, delivery or call. */
 static const char *const sqlite_tables[] = {"run", "ticket", "turn", "retry", "result", "request",
-    "run_log", "delivery", "attempt", "idem", "tally", "account", NULL};
+    "run_log", "delivery", "attempt", "idem", "tally", "account", "tag", NULL};
 
 static const char at_start[] = "at a start alone";
 static const char in_order[] = "the first in the order of the table";

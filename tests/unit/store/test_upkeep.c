@@ -92,6 +92,22 @@ Test(postgres, runs_that_ended_go_alone_and_the_last_one_takes_the_partition_alo
     fixture_run(HL_STORE_POSTGRES, what_ended_goes);
 }
 
+static void tags_go(struct fixture *f)
+{
+    struct hl_id id;
+    cr_assert_eq(record_run(f, (struct run_spec){.tags = "a=1"}, &id), HL_OK);
+    tend(f, PAST_MS);
+    cr_assert_eq(fixture_count(f, "tag"), 2, "their run has not ended");
+    cr_assert_eq(finish_run(f, &id, 1, "answer"), HL_OK);
+    tend(f, PAST_MS);
+    cr_assert_eq(fixture_count(f, "tag"), 0);
+}
+
+Test(postgres, what_runs_are_found_by_goes_with_the_partition_of_the_runs)
+{
+    fixture_run(HL_STORE_POSTGRES, tags_go);
+}
+
 static void counts_go(struct fixture *f)
 {
     end_one(f);

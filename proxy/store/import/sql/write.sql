@@ -79,6 +79,8 @@ runs AS (
         body_size, body_sha256, body_file, body_bytes, nullif(attempt_log, ''), log, keeps
     FROM input ON CONFLICT (run_id) DO NOTHING
     RETURNING run_id),
+tagged AS (
+    {tag_rows(input)}),
 fresh AS (
     SELECT i.* FROM input i JOIN runs r ON r.run_id = i.run_id),
 tickets AS (

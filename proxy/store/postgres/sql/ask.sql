@@ -98,21 +98,36 @@ WHERE t.run_id < :before::uuid AND t.run_id >= :from::uuid
     AND (:mode::bigint < 0 OR t.is_async = (:mode::bigint = 1))
 ORDER BY t.run_id DESC LIMIT :max::bigint;
 
--- part: looked_runs
--- What a search looks at, newest first.
-SELECT r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path, r.error FROM :schema.run r
-        WHERE r.run_id < :before::uuid AND r.run_id >= :from::uuid
-            AND (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
+-- part: is_listed
+(:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
             AND (:state::bigint < 0 OR r.state = :state::bigint)
             AND (:mode::bigint < 0 OR r.is_async = (:mode::bigint = 1))
             AND (r.state < {run_state.success} OR r.finished_ms > :kept_since_ms::bigint OR EXISTS (
                 SELECT FROM :schema.delivery d
                 WHERE d.run_id = r.run_id
-                    AND (d.state = {delivery_state.pending} OR d.done_ms > :kept_since_ms::bigint)))
+                    AND (d.state = {delivery_state.pending} OR d.done_ms > :kept_since_ms::bigint)));
+
+-- part: looked_columns
+r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path, r.error, r.tags;
+
+-- part: looked_runs
+-- What a search looks at, newest first.
+SELECT {looked_columns} FROM :schema.run r
+        WHERE r.run_id < :before::uuid AND r.run_id >= :from::uuid AND {is_listed}
         ORDER BY r.run_id DESC LIMIT :looks::bigint;
 
--- part: searched
--- Whether one of {looked_runs} is what is searched for.
+-- part: looked_tags
+-- The same of a project's runs with a tag, or a name of one.
+SELECT g.run_id FROM :schema.tag g
+        WHERE g.project = :project::text AND g.tag = :tag::text AND g.run_id < :before::uuid AND g.run_id >= :from::uuid
+        ORDER BY g.run_id DESC LIMIT :looks::bigint;
+
+-- part: tagged_run
+-- The run of `k`. Each is found by itself: a join was planned to read all of them.
+LATERAL (SELECT {looked_columns} FROM :schema.run r WHERE r.run_id = k.run_id AND {is_listed} LIMIT 1);
+
+-- part: is_searched
+-- Of `l`, one that is looked at.
 (:tail::bytea IS NULL OR substring(uuid_send(l.run_id) FROM 13) = :tail::bytea)
         AND (:reason::bigint = 0 OR l.reason = :reason::bigint)
         AND (:status_from::bigint < 0
@@ -120,22 +135,13 @@ SELECT r.run_id, r.state, r.reason, r.http_status, r.has_webhook, r.path, r.erro
         AND (octet_length(:path::bytea) = 0 OR position(:path::bytea IN l.path) > 0)
         AND (octet_length(:error::bytea) = 0 OR l.error = :error::bytea)
         AND (octet_length(:find::bytea) = 0 OR position(:find::bytea IN l.path) > 0
-            OR position(:find::bytea IN l.error) > 0)
+            OR position(:find::bytea IN l.error) > 0 OR position(:find::bytea IN convert_to(l.tags, 'UTF8')) > 0)
+        AND {has_tags(l.tags)}
         AND CASE :webhook::bigint WHEN 0 THEN true WHEN 1 THEN NOT l.has_webhook
             ELSE l.has_webhook AND EXISTS (
                 SELECT FROM :schema.delivery d WHERE d.run_id = l.run_id AND d.state = :webhook::bigint - 2) END;
 
--- name: SEARCH_RUNS
--- The same of a search (store/search.h). :looks how many are looked at, :tail an id's end or null, :reason or 0, :status_from
--- or -1, :status_to, :webhook or 0, :path a part of it or '', :error or '', :find a part of either or ''. The first column:
--- not a run, but the last that was looked at, where there may be more.
-WITH found AS MATERIALIZED (
-    (SELECT l.run_id, false AS is_end FROM ({looked_runs}) l
-    WHERE {searched}
-    LIMIT :max::bigint)
-    UNION ALL
-    (SELECT e.run_id, true FROM ({looked_runs}) e OFFSET :looks::bigint - 1 LIMIT 1)
-    LIMIT :max::bigint)
+-- part: found_rows
 SELECT f.is_end, f.run_id, {run_row}, NULL::bytea
 FROM found f
 LEFT JOIN :schema.run r ON r.run_id = f.run_id
@@ -143,21 +149,52 @@ LEFT JOIN :schema.ticket t ON t.run_id = r.run_id
 {delivery_counts}
 ORDER BY f.run_id DESC, f.is_end;
 
+-- name: SEARCH_RUNS
+-- The same of a search (store/search.h). :looks how many are looked at, :tail an id's end or null, :reason or 0, :status_from
+-- or -1, :status_to, :webhook or 0, :path a part of it or '', :error or '', :find a part of either or of the tags or '',
+-- :tags or ''. The first column: not a run, but the last that was looked at, where there may be more.
+WITH found AS MATERIALIZED (
+    (SELECT l.run_id, false AS is_end FROM ({looked_runs}) l WHERE {is_searched} LIMIT :max::bigint)
+    UNION ALL
+    (SELECT e.run_id, true FROM ({looked_runs}) e OFFSET :looks::bigint - 1 LIMIT 1)
+    LIMIT :max::bigint)
+{found_rows};
+
+-- name: SEARCH_TAG
+-- The same by :tag.
+WITH found AS MATERIALIZED (
+    (SELECT l.run_id, false AS is_end FROM ({looked_tags}) k CROSS JOIN {tagged_run} l
+    WHERE {is_searched} LIMIT :max::bigint)
+    UNION ALL
+    (SELECT e.run_id, true FROM ({looked_tags}) e OFFSET :looks::bigint - 1 LIMIT 1)
+    LIMIT :max::bigint)
+{found_rows};
+
 -- part: points
 -- Where each of :points points begins, :step_ms apart, as an id.
 (SELECT array_agg((lpad(to_hex(:first_ms::bigint + i * :step_ms::bigint), 12, '0') || repeat('0', 20))::uuid ORDER BY i)
         FROM generate_series(0, :points::bigint - 1) i);
 
+-- part: point_and_state
+-- Of `l`.
+width_bucket(l.run_id, {points}) - 1 AS point,
+        CASE WHEN l.state >= {run_state.success} THEN l.state WHEN EXISTS (
+                SELECT FROM :schema.ticket t WHERE t.run_id = l.run_id AND t.node_id IS NOT NULL)
+            THEN {run_state.running} ELSE {run_state.queued} END AS state;
+
 -- name: COUNT_RUNS
 -- How many of :looks that are looked at are found, by point and state: 0 to :points - 1. The last row has no count: the
 -- last that was looked at, where there may be more.
 WITH looked AS MATERIALIZED ({looked_runs}),
-found AS MATERIALIZED (
-    SELECT width_bucket(l.run_id, {points}) - 1 AS point,
-        CASE WHEN l.state >= {run_state.success} THEN l.state WHEN EXISTS (
-                SELECT FROM :schema.ticket t WHERE t.run_id = l.run_id AND t.node_id IS NOT NULL)
-            THEN {run_state.running} ELSE {run_state.queued} END AS state
-    FROM looked l WHERE {searched})
+found AS MATERIALIZED (SELECT {point_and_state} FROM looked l WHERE {is_searched})
+SELECT point, state, count(*), NULL::uuid FROM found GROUP BY point, state
+UNION ALL
+(SELECT -1, 0, 0, e.run_id FROM looked e OFFSET :looks::bigint - 1 LIMIT 1);
+
+-- name: COUNT_TAG
+-- The same by :tag.
+WITH looked AS MATERIALIZED ({looked_tags}),
+found AS MATERIALIZED (SELECT {point_and_state} FROM looked k CROSS JOIN {tagged_run} l WHERE {is_searched})
 SELECT point, state, count(*), NULL::uuid FROM found GROUP BY point, state
 UNION ALL
 (SELECT -1, 0, 0, e.run_id FROM looked e OFFSET :looks::bigint - 1 LIMIT 1);
@@ -165,7 +202,7 @@ UNION ALL
 -- name: COUNT_TICKETS
 -- The same of those that have not ended: queued or running.
 WITH looked AS MATERIALIZED (
-    SELECT r.run_id, r.reason, r.http_status, r.has_webhook, r.path, r.error
+    SELECT {looked_columns}
     FROM :schema.ticket t
     JOIN :schema.run r ON r.run_id = t.run_id
     WHERE t.run_id < :before::uuid AND t.run_id >= :from::uuid
@@ -174,7 +211,7 @@ WITH looked AS MATERIALIZED (
         AND (:mode::bigint < 0 OR t.is_async = (:mode::bigint = 1))
     ORDER BY t.run_id DESC LIMIT :looks::bigint),
 found AS MATERIALIZED (
-    SELECT width_bucket(l.run_id, {points}) - 1 AS point FROM looked l WHERE {searched})
+    SELECT width_bucket(l.run_id, {points}) - 1 AS point FROM looked l WHERE {is_searched})
 SELECT point, :state::bigint, count(*), NULL::uuid FROM found GROUP BY point
 UNION ALL
 (SELECT -1, 0, 0, e.run_id FROM looked e OFFSET :looks::bigint - 1 LIMIT 1);

@@ -11,7 +11,7 @@ t.node_id IS NULL AND NOT t.is_waiting;
 -- its place.
 x.delivery_id, x.run_id, (SELECT f.since_ms FROM :schema.failing f WHERE f.lane = x.lane),
     x.lane, x.round, x.n, x.max_attempts, r.is_async, r.project, r.app, r.url,
-    r.secret, r.traceparent, {outcome};
+    r.secret, r.traceparent, r.tags, {outcome};
 
 -- name: DELIVERY_WAKE
 -- Deliveries that are due wait no longer, :max at the most; how many those are, and in how many ms the next one is due,

@@ -85,6 +85,26 @@ me AS MATERIALIZED (
 -- that the replica had since the last vacuum: 5,000 were read for an end.
 t.node_id IS NOT DISTINCT FROM :me::uuid;
 
+-- tags ----------------------------------------------------------------------------------------------------------------
+
+-- part: tag_rows(from)
+-- By which the `runs` that were added are found: a row with each tag, and one with its name alone.
+INSERT INTO :schema.tag (project, tag, run_id)
+    SELECT f.project, t.tag, f.run_id FROM {from} f
+    CROSS JOIN LATERAL (
+        SELECT whole FROM unnest(string_to_array(f.tags, ',')) AS whole
+        UNION ALL
+        SELECT split_part(whole, '=', 1) FROM unnest(string_to_array(f.tags, ',')) AS whole) AS t(tag)
+    WHERE f.tags IS NOT NULL AND f.run_id IN (SELECT run_id FROM runs)
+    ON CONFLICT DO NOTHING;
+
+-- part: has_tags(tags)
+-- Each of :tags, "tier=gold,order" or '', is one of them, or the name of one.
+(:tags::text = '' OR NOT EXISTS (
+            SELECT FROM unnest(string_to_array(:tags::text, ',')) AS w
+            WHERE position(',' || w || CASE WHEN w LIKE '%=%' THEN ',' ELSE '=' END
+                IN ',' || coalesce({tags}, '') || ',') = 0));
+
 -- deliveries ----------------------------------------------------------------------------------------------------------
 
 -- part: waits_since

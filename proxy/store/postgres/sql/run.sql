@@ -18,13 +18,14 @@ raw AS MATERIALIZED (
         :request_file::uuid[], :request_bytes::bytea[], :lane::bigint[], :url::bytea[], :secret::bytea[],
         :traceparent::bytea[], :subject::bytea[], :key::bytea[], :fingerprint::bytea[], :is_async::bigint[],
         :is_beyond::bigint[], :timeout_ms::bigint[], :wait_ms::bigint[], :priority::bigint[], :who::bigint[],
-        :max_queued::bigint[], :max_attempts::bigint[], :identity::bytea[], :rerun_of::uuid[], :has_caller::bigint[])
+        :max_queued::bigint[], :max_attempts::bigint[], :identity::bytea[], :rerun_of::uuid[], :has_caller::bigint[],
+        :tags::text[])
     WITH ORDINALITY AS t(run_id, project, app, created_ms, method,
         path, head, request_where, request_size, request_sha256,
         request_file, request_bytes, lane, url, secret,
         traceparent, subject, key, fingerprint, is_async,
         is_beyond, timeout_ms, wait_ms, priority, who,
-        max_queued, most, identity, rerun_of, has_caller, ord)),
+        max_queued, most, identity, rerun_of, has_caller, tags, ord)),
 input AS MATERIALIZED (
     SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0 THEN 0
         WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0 ORDER BY ord) + (
@@ -51,12 +52,14 @@ fresh AS (
 runs AS (
     INSERT INTO :schema.run (run_id, project, app, is_async, has_webhook, created_ms,
         method, path, head, request_where, request_size, request_sha256, request_file,
-        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, keeps)
+        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, tags, keeps)
     SELECT run_id, project, app, is_async = 1, url IS NOT NULL, created_ms,
         method, path, head, request_where, request_size, request_sha256, request_file,
-        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, :keeps::bigint
+        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, tags, :keeps::bigint
     FROM fresh ON CONFLICT (run_id) DO NOTHING
     RETURNING run_id),
+tagged AS (
+    {tag_rows(fresh)}),
 places AS MATERIALIZED (
     SELECT p.priority, p.who, greatest(1,
         coalesce(

@@ -69,10 +69,15 @@ SELECT run_id FROM result INDEXED BY result_by_state
 WHERE app_id = :app_id AND state = :state AND is_async = :is_async AND run_id < :before AND run_id >= :from
 ORDER BY run_id DESC LIMIT :max;
 
+-- name: RUN_IDS_TAGGED
+-- Of those with a tag, or a name of one, whatever their modes and states.
+SELECT run_id FROM tag
+WHERE app_id = :app_id AND tag = :tag AND run_id < :before AND run_id >= :from
+ORDER BY run_id DESC LIMIT :max;
+
 -- name: RUN_SEARCHED
-SELECT coalesce(result.state, run.has_begun), coalesce(result.reason, 0), coalesce(result.http_status, 0),
-    run.has_webhook, {run_deliveries}, run.path,
-    result.error
+SELECT run.is_async, coalesce(result.state, run.has_begun), coalesce(result.reason, 0),
+    coalesce(result.http_status, 0), run.has_webhook, {run_deliveries}, run.path, result.error, run.tags
 FROM run LEFT JOIN result ON result.number = run.number
 WHERE run.run_id = :run_id;
 

@@ -22,7 +22,7 @@ SELECT delivery.delivery_id, delivery.run_id,
         AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.delivery_id = delivery.delivery_id
             AND attempt.round = delivery.round AND attempt.n = delivery.n + 1),
     delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
-    run.webhook_url, run.webhook_secret, run.traceparent, result.state, {result}
+    run.webhook_url, run.webhook_secret, run.traceparent, run.tags, result.state, {result}
 FROM {from}
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN app ON app.app_id = run.app_id

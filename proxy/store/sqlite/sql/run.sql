@@ -102,7 +102,14 @@ UPDATE run SET has_begun = 0, epoch = epoch + 1, attempt = attempt - 1, started_
 UPDATE run SET attempt_log = coalesce(attempt_log, '') || :entry WHERE run_id = :run_id;
 
 -- name: RUN_DROP
-DELETE FROM run WHERE run_id = :run_id;
+DELETE FROM run WHERE run_id = :run_id RETURNING app_id, tags;
+
+-- name: TAG_ADD
+-- Of a run: its tag, and the name of that.
+INSERT OR IGNORE INTO tag (app_id, tag, run_id) VALUES (:app_id, :tag, :run_id), (:app_id, :name, :run_id);
+
+-- name: TAG_DROP
+DELETE FROM tag WHERE app_id = :app_id AND tag IN (:tag, :name) AND run_id = :run_id;
 
 -- name: RUN_ORPHANED
 -- At start: the next one that had begun when the process ended, and tickets without a run.
