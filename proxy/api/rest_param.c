@@ -277,7 +277,7 @@ static const struct param {
     {HL_REST_TIME, "since", read_since, TIME_ALLOWED},
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
     {HL_REST_PERIOD, "period", read_period, "hour, day or retention, without since or until"},
-    {HL_REST_PERIOD, "by", read_by, "app"},
+    {HL_REST_BY, "by", read_by, "app"},
     {HL_REST_APP, "app", read_app, "an app's name"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
     {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},

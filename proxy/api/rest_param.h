@@ -24,11 +24,12 @@ enum {
     HL_REST_RUN_SEARCH =
         1024, /* id_prefix, id_suffix, path, status, reason, webhook, error, find */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
-    HL_REST_PERIOD = 4096,          /* and by */
-    HL_REST_ACTION = 8192,          /* of the audit */
-    HL_REST_DRAIN = 16384,          /* wait */
-    HL_REST_DRAIN_WAIT = 32768,     /* timeout */
-    HL_REST_RELAYED = 65536,        /* as: by another replica alone, with its pass */
+    HL_REST_PERIOD = 4096,
+    HL_REST_ACTION = 8192,      /* of the audit */
+    HL_REST_DRAIN = 16384,      /* wait */
+    HL_REST_DRAIN_WAIT = 32768, /* timeout */
+    HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
+    HL_REST_BY = 1048576,
 };
 
 /* A destination's cursor: its lane's number in lowercase hex. */
