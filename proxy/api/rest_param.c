@@ -182,6 +182,11 @@ static bool read_find(struct hl_rest_call *call, struct hl_str value)
     return read_words(value, call->params.search.find, HL_SEARCH_FIND_MAX);
 }
 
+static bool read_tag(struct hl_rest_call *call, struct hl_str value)
+{
+    return hl_search_add_tag(value, &call->params.search);
+}
+
 static bool read_status(struct hl_rest_call *call, struct hl_str value)
 {
     return hl_status_range_read(value, &call->params.search.status);
@@ -283,6 +288,8 @@ static const struct param {
     {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},
     {HL_REST_RUN_SEARCH, "id_suffix", read_suffix, "the last 8 characters of an id"},
     {HL_REST_RUN_SEARCH, "path", read_path, "part of a path, of at most 255 bytes"},
+    {HL_REST_RUN_SEARCH, "tag", read_tag,
+        "a run's tag (name=value) or the name of one; it may be there up to 8 times"},
     {HL_REST_RUN_SEARCH | HL_REST_DELIVERY_SEARCH, "status", read_status,
         "a status (404), a class (5xx) or none"},
     {HL_REST_RUN_SEARCH, "reason", read_reason, REASONS_ALLOWED},
@@ -338,7 +345,7 @@ static bool is_text(struct hl_str s)
 }
 
 static bool read_param(
-    struct hl_rest_call *call, unsigned groups, const struct hl_param *given, uint32_t *seen)
+    struct hl_rest_call *call, unsigned groups, const struct hl_param *given, uint64_t *seen)
 {
     char value[VALUE_MAX];
     const struct param *param = find(groups, given);
@@ -346,8 +353,9 @@ static bool read_param(
         refuse_unknown(call, groups, given->name);
         return false;
     }
-    uint32_t bit = UINT32_C(1) << (param - params);
-    if (*seen & bit) {
+    uint64_t bit = UINT64_C(1) << (param - params);
+    bool is_list = param->read == read_tag;
+    if (*seen & bit && !is_list) {
         hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_TWICE, param->name, NULL);
         return false;
     }
@@ -379,7 +387,7 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
 {
     struct hl_str query = call->query;
     struct hl_param given;
-    uint32_t seen = 0;
+    uint64_t seen = 0;
     call->params =
         (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .action = -1, .is_async = -1};
     if (!hl_id_is_nil(&call->asker.relayed))

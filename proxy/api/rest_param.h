@@ -22,7 +22,7 @@ enum {
     HL_REST_EVENTS = 256, /* last_event_id, progress */
     HL_REST_LANES = 512,  /* limit, cursor; of destinations */
     HL_REST_RUN_SEARCH =
-        1024, /* id_prefix, id_suffix, path, status, reason, webhook, error, find */
+        1024, /* id_prefix, id_suffix, path, tag, status, reason, webhook, error, find */
     HL_REST_DELIVERY_SEARCH = 2048, /* destination, status */
     HL_REST_PERIOD = 4096,
     HL_REST_ACTION = 8192,      /* of the audit */

@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "base/clock.h"
 #include "base/str.h"
+#include "base/tag.h"
 #include "run/recent_run.h"
 #include "store/attempt.h"
 
@@ -57,6 +58,21 @@ static json_t *add_replica(json_t *run, struct hl_str replica)
 json_t *hl_rest_record_add_subject(json_t *run, struct hl_str subject)
 {
     return add_text(run, "subject", subject);
+}
+
+static json_t *tags_json(struct hl_str tags)
+{
+    json_t *json = json_object();
+    struct hl_tag tag;
+    while (json && hl_tag_next(&tags, &tag)) {
+        char name[HL_TAG_MAX + 1];
+        hl_str_put_cut(name, sizeof(name), tag.name);
+        if (json_object_set_new(json, name, hl_json_text(tag.value)) != 0) {
+            json_decref(json);
+            return NULL;
+        }
+    }
+    return json;
 }
 
 /* Members of how long a run waited and was inside the app, in ms; wall clocks may be set back. */
@@ -136,7 +152,8 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"finished_at", hl_json_time(run->finished_ms)}, {"queued_ms", queued_ms(run)},
         {"run_ms", span(run->started_ms, end_or_now(run->finished_ms))},
         {"priority", json_string(hl_priority_text(run->terms.priority))},
-        {"attempts", json_integer(run->attempt)}, {"attempt_log", attempt_log(run)},
+        {"tags", tags_json(run->tags)}, {"attempts", json_integer(run->attempt)},
+        {"attempt_log", attempt_log(run)},
         {"next_attempt_at", hl_json_steady_time(run->next_attempt_ms)},
         {"rerun_of", id_or_null(&run->rerun_of)},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
@@ -177,7 +194,8 @@ json_t *hl_rest_recent_json(
         {"started_at", hl_json_time(started_ms)}, {"finished_at", hl_json_time(run->finished_ms)},
         {"queued_ms", span(run->created_ms, started_ms > 0 ? started_ms : end_ms)},
         {"run_ms", span(started_ms, end_ms)},
-        {"priority", json_string(hl_priority_text(run->priority))}, {"attempts", json_integer(1)},
+        {"priority", json_string(hl_priority_text(run->priority))},
+        {"tags", tags_json(hl_str_from(run->tags))}, {"attempts", json_integer(1)},
         {"attempt_log", json_array()}, {"next_attempt_at", json_null()}, {"rerun_of", json_null()},
         {"status_code", hl_json_count_or_null(run->http_status ? run->http_status : -1)},
         {"request_bytes", recent_size(run->request_size)},

@@ -237,6 +237,7 @@ static struct hl_accept *make_accept(
         .identity = identity_of(call),
         .terms = {.start_timeout_ms = hl_rest_get_parts(call)->config->queue_timeout_ms,
             .priority = class_of(call, &g->run)},
+        .tags = g->run.tags,
         .max_queued = hl_quota_has_limits(quota) ? atomic_load(&quota->max_queued) : 0,
         .body = g->request.body,
         .borrows_file = g->request.body.where == HL_BODY_FILE,

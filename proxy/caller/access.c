@@ -87,6 +87,13 @@ struct hl_access_line *hl_access_line_new(
     return line;
 }
 
+void hl_access_line_free(struct hl_access_line *line)
+{
+    if (line)
+        free(line->tags);
+    free(line);
+}
+
 void hl_access_line_write(
     const struct hl_access_line *line, const struct hl_access_outcome *outcome)
 {
@@ -110,6 +117,8 @@ void hl_access_line_write(
     fields[n++] = HL_LOG_TEXT("mode", outcome->mode);
     if (outcome->end)
         fields[n++] = HL_LOG_TEXT("end", outcome->end);
+    if (line->tags)
+        fields[n++] = HL_LOG_TEXT("tags", line->tags);
     fields[n++] = HL_LOG_STR("path", ((struct hl_str){line->path, line->path_n}));
     fields[n] = (struct hl_log_field){.name = NULL};
     hl_log_write(HL_LOG_INFO, HL_LOG_CALL, fields);
@@ -154,6 +163,12 @@ void hl_access_set_caller(struct hl_client *c, const struct hl_principal *who)
     c->line->subject[who->subject.n] = '\0';
 }
 
+void hl_access_set_tags(struct hl_client *c, struct hl_str tags)
+{
+    if (c->line && !c->line->tags)
+        c->line->tags = hl_str_dup(tags);
+}
+
 void hl_access_add_answer(struct hl_client *c, struct hl_str answer)
 {
     if (!c->line)
@@ -165,7 +180,7 @@ void hl_access_add_answer(struct hl_client *c, struct hl_str answer)
 
 void hl_access_drop_line(struct hl_client *c)
 {
-    free(c->line);
+    hl_access_line_free(c->line);
     c->line = NULL;
 }
 

@@ -28,17 +28,20 @@ struct hl_access_line {
     struct hl_id run_id;
     const char *cause; /* of the refusal that it was answered with; NULL: it was not */
     uint64_t bytes;    /* of the response's body that were written for the caller */
+    char *tags;        /* of the run; NULL: none; owned */
     size_t path_n;
     char path[];
 };
 
-/* `head` NULL: there is none that could be read. Copies; NULL when out of memory. free() it. */
+/* `head` NULL: there is none that could be read. Copies; NULL when out of memory. */
 struct hl_access_line *hl_access_line_new(
     const char *peer, const struct hl_head *head, const struct hl_cidr_list *trusted);
 
 /* `client` is the peer's address: if that is trusted, and `head` names who is before it, it becomes theirs. */
 void hl_access_find_client(
     char client[HL_IP_TEXT], const struct hl_head *head, const struct hl_cidr_list *trusted);
+
+void hl_access_line_free(struct hl_access_line *line); /* NULL-safe */
 
 /* What only the end tells. */
 struct hl_access_outcome {
@@ -92,6 +95,8 @@ static inline void hl_access_set_run(struct hl_client *c, const struct hl_id *id
     if (c->line)
         c->line->run_id = *id;
 }
+/* Its run's tags; copied. */
+void hl_access_set_tags(struct hl_client *c, struct hl_str tags);
 /* It was refused, for a cause of http/refusal.h. */
 static inline void hl_access_set_cause(struct hl_client *c, const char *cause)
 {

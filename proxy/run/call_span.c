@@ -107,6 +107,7 @@ static void describe_call(struct hl_run *run)
     hl_span_add_run(span, &run->id);
     if (run->store.claimed)
         hl_span_add_number(span, "hookline.attempt", run->store.claimed->attempt);
+    hl_span_add_tags(span, hl_run_tags(run));
 }
 
 void hl_call_span_note_call(struct hl_run *run)

@@ -156,17 +156,21 @@ static void log_end(const struct hl_run *run)
 {
     const struct hl_outcome *o = &run->store.finish->outcome;
     int64_t ms = duration_ms(run);
+    struct hl_str tags = hl_run_tags(run);
+    struct hl_log_field last = {.name = NULL};
+    if (tags.n > 0)
+        last = HL_LOG_STR("tags", tags);
     if (o->reason == HL_REASON_NONE)
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
             HL_LOG_HEX("trace_id", hl_run_trace_id(run)),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)), HL_LOG_INT("status", o->http_status),
-            HL_LOG_INT("ms", ms));
+            HL_LOG_INT("ms", ms), last);
     else
         HL_LOG(INFO, "run finished", HL_LOG_ID("run_id", &run->id),
             HL_LOG_HEX("trace_id", hl_run_trace_id(run)),
             HL_LOG_TEXT("state", hl_run_state_text(o->state)),
             HL_LOG_TEXT("reason", hl_run_reason_text(o->reason)),
-            HL_LOG_INT("status", o->http_status), HL_LOG_INT("ms", ms));
+            HL_LOG_INT("status", o->http_status), HL_LOG_INT("ms", ms), last);
 }
 
 void hl_ending_conclude(

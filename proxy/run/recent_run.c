@@ -29,6 +29,8 @@ void hl_recent_init(struct hl_recent_list *list, _Atomic uint32_t *total)
 
 void hl_recent_fini(struct hl_recent_list *list)
 {
+    for (struct hl_list *node = list->all.next; node != &list->all; node = node->next)
+        free(HL_CONTAINER_OF(node, struct hl_recent, in_all)->run.tags);
     hl_slab_fini(&list->entries);
 }
 
@@ -66,6 +68,8 @@ static struct hl_recent *take_entry(struct hl_recent_list *list)
     struct hl_recent *oldest =
         HL_CONTAINER_OF(hl_list_pop_front(&list->ended), struct hl_recent, in_ended);
     hl_list_remove(&oldest->in_all);
+    if (oldest->run.tags)
+        free(oldest->run.tags);
     return oldest;
 }
 
@@ -125,6 +129,7 @@ void hl_recent_begin(struct hl_run *run, const struct hl_plan *plan, const struc
     r->path_n = put_text(r, (size_t)r->project_n + r->app_n, without_query(plan->target));
     r->owner = 0;
     r->subject_n = 0;
+    r->tags = plan->tags.n > 0 ? hl_str_dup(plan->tags) : NULL;
     entry->live = run;
     hl_list_init(&entry->in_ended);
     note_order(list, &run->id);
@@ -196,6 +201,7 @@ void hl_recent_forget(struct hl_run *run)
         return;
     run->recent = NULL;
     hl_list_remove(&entry->in_all);
+    free(entry->run.tags);
     hl_slab_put(&list->entries, entry);
     atomic_fetch_sub_explicit(list->total, 1, memory_order_relaxed);
 }
@@ -204,6 +210,8 @@ void hl_recent_forget(struct hl_run *run)
 
 void hl_recent_ask_free(struct hl_recent_ask *ask)
 {
+    for (uint32_t i = 0; ask && i < ask->count; i++)
+        free(ask->rows[i].tags);
     if (ask)
         free(ask->rows);
     free(ask);
@@ -212,6 +220,8 @@ void hl_recent_ask_free(struct hl_recent_ask *ask)
 static struct hl_recent_run snapshot(const struct hl_recent *entry)
 {
     struct hl_recent_run r = entry->run;
+    if (r.tags)
+        r.tags = hl_str_dup(hl_str_from(r.tags));
     if (!entry->live)
         return r;
     bool is_websocket = r.mode == HL_RECENT_WEBSOCKET;
@@ -229,8 +239,10 @@ static bool is_of(const struct hl_recent_run *r, const struct hl_recent_ask *ask
 
 static bool is_searched(const struct hl_recent_run *r, const struct hl_run_search *search)
 {
-    const struct hl_searched_run run = {
-        .reason = r->reason, .http_status = r->http_status, .path = hl_recent_path(r)};
+    const struct hl_searched_run run = {.reason = r->reason,
+        .http_status = r->http_status,
+        .path = hl_recent_path(r),
+        .tags = hl_str_from(r->tags)};
     return hl_run_search_fits_id(search, &r->id) && hl_run_search_fits(search, &run);
 }
 
@@ -256,6 +268,8 @@ static void insert(struct hl_recent_ask *ask, const struct hl_recent *entry)
     ask->has_more |= is_full;
     if (at == ask->limit)
         return;
+    if (is_full)
+        free(ask->rows[ask->count - 1].tags);
     ask->count += !is_full;
     memmove(&ask->rows[at + 1], &ask->rows[at], (ask->count - at - 1) * sizeof(*ask->rows));
     ask->rows[at] = snapshot(entry);

@@ -44,6 +44,7 @@ struct hl_recent_run {
     char method[16];
     uint8_t subject_n;
     char subject[HL_RECENT_SUBJECT]; /* of the owner's token */
+    char *tags;                      /* NULL: none, or no memory; owned, of a row too */
     uint16_t project_n, app_n, path_n;
     char text[HL_RECENT_TEXT];
 };

@@ -124,6 +124,8 @@ void hl_run_free(struct hl_run *run)
     hl_claimed_free(run->store.claimed);
     hl_accept_free(run->store.accept);
     hl_finish_free(run->store.finish);
+    if (run->tags)
+        free(run->tags);
     hl_list_remove(&run->node);
     hl_list_push_back(&runs->ended, &run->node);
     hl_counter_sub(&runs->count, 1);

@@ -127,6 +127,7 @@ struct hl_run {
     struct hl_timer deadline; /* until it is inside, then of its time inside: time_limit.c's */
     struct hl_allowance allowance;
     struct hl_run_terms terms; /* its two times: of this attempt, 0: none */
+    char *tags;                /* of a caller's run that has some; owned; see hl_run_tags */
 
     struct hl_run_request request;
     struct hl_run_response response;
@@ -165,6 +166,12 @@ static inline bool hl_run_is_tunnel(const struct hl_run *run)
 static inline bool hl_run_is_async(const struct hl_run *run)
 {
     return run->store.claimed != NULL;
+}
+
+/* Empty: it has none. */
+static inline struct hl_str hl_run_tags(const struct hl_run *run)
+{
+    return run->store.claimed ? run->store.claimed->tags : hl_str_from(run->tags);
 }
 
 /* Which claim of it this is; a synchronous run has one. */

@@ -4,8 +4,10 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 
 #include "base/base64.h"
+#include "base/tag.h"
 #include "base/utf8.h"
 #include "trace/span.h"
 
@@ -63,13 +65,31 @@ enum hl_err hl_otlp_begin(struct hl_buf *out, struct hl_str resource)
         HL_STR_ARG(resource));
 }
 
+static enum hl_err add_tags(struct hl_buf *out, const char *prefix, struct hl_str tags)
+{
+    enum hl_err err = HL_OK;
+    struct hl_tag tag;
+    bool is_first = true;
+    for (; !err && hl_tag_next(&tags, &tag); is_first = false) {
+        char name[64 + HL_TAG_MAX];
+        int n = snprintf(name, sizeof(name), "%s%.*s", prefix, HL_STR_ARG(tag.name));
+        if (!is_first)
+            err = hl_buf_append(out, ",", 1);
+        if (!err)
+            err = hl_otlp_add_text(out, (struct hl_str){name, (size_t)n}, tag.value);
+    }
+    return err;
+}
+
 static enum hl_err add_attribute(
     struct hl_buf *out, const struct hl_span *span, const struct hl_span_attribute *attribute)
 {
     struct hl_str name = hl_str_from(attribute->name);
+    struct hl_str text = {span->text + attribute->at, attribute->n};
+    if (attribute->is_tags)
+        return add_tags(out, attribute->name, text);
     if (attribute->is_text)
-        return hl_otlp_add_text(
-            out, name, (struct hl_str){span->text + attribute->at, attribute->n});
+        return hl_otlp_add_text(out, name, text);
     enum hl_err err = add_key(out, name);
     return err ? err : hl_buf_printf(out, "\"intValue\":\"%" PRId64 "\"}}", attribute->number);
 }

@@ -73,19 +73,39 @@ static struct hl_span_attribute *add(struct hl_span *span, const char *name)
     return attribute;
 }
 
-void hl_span_add_text(struct hl_span *span, const char *name, struct hl_str text)
+/* NULL: there is nothing to add, or no room. */
+static struct hl_span_attribute *add_text(
+    struct hl_span *span, const char *name, struct hl_str text)
 {
-    size_t room = sizeof(span->text) - span->text_n;
-    size_t n = text.n < HL_SPAN_TEXT_MAX ? text.n : HL_SPAN_TEXT_MAX;
-    n = n < room ? n : room;
-    struct hl_span_attribute *attribute = n > 0 ? add(span, name) : NULL;
+    struct hl_span_attribute *attribute = text.n > 0 ? add(span, name) : NULL;
     if (!attribute)
-        return;
+        return NULL;
     attribute->is_text = true;
     attribute->at = (uint16_t)span->text_n;
-    attribute->n = (uint16_t)n;
-    memcpy(span->text + span->text_n, text.p, n);
-    span->text_n += n;
+    attribute->n = (uint16_t)text.n;
+    memcpy(span->text + span->text_n, text.p, text.n);
+    span->text_n += text.n;
+    return attribute;
+}
+
+static size_t room_left(const struct hl_span *span)
+{
+    return sizeof(span->text) - span->text_n;
+}
+
+void hl_span_add_text(struct hl_span *span, const char *name, struct hl_str text)
+{
+    size_t n = text.n < HL_SPAN_TEXT_MAX ? text.n : HL_SPAN_TEXT_MAX;
+    n = n < room_left(span) ? n : room_left(span);
+    add_text(span, name, (struct hl_str){text.p, n});
+}
+
+void hl_span_add_tags(struct hl_span *span, struct hl_str tags)
+{
+    struct hl_span_attribute *attribute =
+        tags.n <= room_left(span) ? add_text(span, "hookline.tag.", tags) : NULL;
+    if (attribute)
+        attribute->is_tags = true;
 }
 
 void hl_span_add_number(struct hl_span *span, const char *name, int64_t number)

@@ -13,12 +13,13 @@ struct hl_tracer;
 enum hl_span_kind { HL_SPAN_INTERNAL = 1, HL_SPAN_SERVER = 2, HL_SPAN_CLIENT = 3 };
 
 #define HL_SPAN_ATTRIBUTES 16
-#define HL_SPAN_TEXT       2304 /* of all texts: the four that a peer can make long, and the others */
-#define HL_SPAN_TEXT_MAX   512 /* of one of them; what is longer is cut */
+#define HL_SPAN_TEXT       3344 /* of all texts: the four that a peer can make long, the others, tags */
+#define HL_SPAN_TEXT_MAX   512 /* of one of them; what is longer is cut, but for tags */
 
 struct hl_span_attribute {
     const char *name; /* static */
     bool is_text;
+    bool is_tags;   /* a text that is an attribute for each tag in it: `name` and the tag's */
     uint16_t at, n; /* in `text` */
     int64_t number;
 };
@@ -56,6 +57,8 @@ void hl_span_set_name(struct hl_span *span, const char *name, const char *more);
 void hl_span_add_text(struct hl_span *span, const char *name, struct hl_str text);
 void hl_span_add_number(struct hl_span *span, const char *name, int64_t number);
 void hl_span_add_run(struct hl_span *span, const struct hl_id *run_id);
+/* "hookline.tag.NAME" for each (base/tag.h). */
+void hl_span_add_tags(struct hl_span *span, struct hl_str tags);
 /* The method, as the semantic conventions have it: one that is not known is _OTHER there, and HTTP in the
  * span's name. */
 void hl_span_add_method(struct hl_span *span, struct hl_str method, const char *route);

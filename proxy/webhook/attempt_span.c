@@ -22,6 +22,7 @@ static void describe(struct hl_span *span, const struct hl_parcel *p)
     }
     hl_span_add_run(span, &p->leased->run_id);
     hl_span_add_number(span, "hookline.attempt", p->n);
+    hl_span_add_tags(span, p->leased->tags);
     if (p->n > 1)
         hl_span_add_number(span, "http.request.resend_count", (int64_t)p->n - 1);
 }

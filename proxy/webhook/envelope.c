@@ -21,6 +21,7 @@
 #include "base/assert.h"
 #include "base/base64.h"
 #include "base/clock.h"
+#include "base/tag.h"
 #include "config/alert_setting.h"
 #include "http/body_check.h"
 #include "http/writer.h"
@@ -167,6 +168,21 @@ static void write_result_url(struct hl_writer *w, const struct hl_envelope *e)
     HL_WRITE(w, "/result\"");
 }
 
+/* Nothing in them needs an escape (base/tag.h). */
+static void write_tags(struct hl_writer *w, struct hl_str tags)
+{
+    struct hl_tag tag;
+    HL_WRITE(w, ",\"tags\":{");
+    while (hl_tag_next(&tags, &tag)) {
+        HL_WRITE(w, "\"");
+        hl_write_str(w, tag.name);
+        HL_WRITE(w, "\":\"");
+        hl_write_str(w, tag.value);
+        hl_write_str(w, tags.n > 0 ? HL_STR("\",") : HL_STR("\""));
+    }
+    HL_WRITE(w, "}");
+}
+
 static void write_run(struct hl_writer *w, const struct hl_leased *l)
 {
     char when[HL_CLOCK_TEXT];
@@ -181,6 +197,8 @@ static void write_run(struct hl_writer *w, const struct hl_leased *l)
     write_string(w, l->project);
     HL_WRITE(w, ",\"app_name\":");
     write_string(w, l->app);
+    if (l->tags.n > 0)
+        write_tags(w, l->tags);
 }
 
 static void write_outcome(struct hl_writer *w, const struct hl_outcome *outcome)
@@ -238,7 +256,7 @@ static enum hl_err write_head(struct hl_envelope *e)
                      strlen(l->outcome.content_encoding);
     if (e->has_url)
         strings += e->payload->public_url.n + l->project.n + l->app.n;
-    size_t room = HEAD_FIXED + 6 * strings;
+    size_t room = HEAD_FIXED + 6 * strings + l->tags.n + 4 * HL_TAGS_MAX;
     enum hl_err err = hl_buf_reserve(&e->head, room);
     if (err != HL_OK)
         return err;

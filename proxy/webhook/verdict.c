@@ -32,6 +32,14 @@ static void destination(const struct hl_parcel *p, char to[HL_DESTINATION_MAX])
         to[0] = '\0';
 }
 
+/* The last field of a line: the run's tags, if it has any. */
+static struct hl_log_field tags_of(const struct hl_parcel *p)
+{
+    if (p->leased->tags.n == 0)
+        return (struct hl_log_field){.name = NULL};
+    return HL_LOG_STR("tags", p->leased->tags);
+}
+
 static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     char to[HL_DESTINATION_MAX];
@@ -39,7 +47,7 @@ static void log_delivered(const struct hl_parcel *p, const struct hl_transfer_re
     HL_LOG(INFO, "webhook delivered", HL_LOG_ID("run_id", &p->leased->run_id),
         HL_LOG_HEX("trace_id", hl_attempt_trace_id(p)),
         HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
-        HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status));
+        HL_LOG_INT("attempts", p->n), HL_LOG_INT("status", result->http_status), tags_of(p));
 }
 
 static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result *result)
@@ -55,7 +63,7 @@ static void log_dead(const struct hl_parcel *p, const struct hl_transfer_result 
     HL_LOG(ERROR, "webhook delivery failed for good", HL_LOG_ID("run_id", &p->leased->run_id),
         HL_LOG_HEX("trace_id", hl_attempt_trace_id(p)),
         HL_LOG_ID("delivery_id", &p->leased->delivery_id), HL_LOG_TEXT("to", to),
-        HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason));
+        HL_LOG_INT("attempts", p->n), HL_LOG_TEXT("reason", reason), tags_of(p));
 }
 
 void hl_verdict_note(enum hl_attempt_verdict verdict, const struct hl_parcel *p,

@@ -206,6 +206,7 @@ static struct hl_accept *make_accept(struct hl_run *run, const struct hl_worker 
         .idempotency_key = plan->is_async ? plan->idempotency_key : HL_STR(""),
         .terms =
             plan->is_async ? plan->terms : (struct hl_run_terms){.priority = plan->terms.priority},
+        .tags = plan->tags,
         .max_queued =
             w->allowance.quota && plan->is_async ? atomic_load(&w->allowance.quota->max_queued) : 0,
         .is_over = w->allowance.is_over,
@@ -237,6 +238,13 @@ static size_t fill_page(struct hl_run *run, struct hl_client *c, struct hl_str r
     return n;
 }
 
+/* For the log and traces: without memory they do without. */
+static HL_COLD void note_tags(struct hl_client *c, struct hl_run *run, struct hl_str tags)
+{
+    run->tags = hl_str_dup(tags);
+    hl_access_set_tags(c, tags);
+}
+
 static size_t start_run(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
@@ -252,6 +260,8 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     hl_call_trace_begin(&trace, c, run, head, plan);
     c->mode = plan->is_async && !plan->terms.has_caller ? HL_MODE_ASYNC : HL_MODE_SYNC;
     run->is_pass = plan->kind == HL_PLAN_PASS;
+    if (plan->tags.n > 0)
+        note_tags(c, run, plan->tags);
     run->request.method = c->method;
     run->caller.minor = c->minor;
     run->caller.is_websocket = plan->is_websocket;

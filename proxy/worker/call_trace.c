@@ -103,6 +103,7 @@ static HL_COLD void begin_sampled(struct hl_call_trace *trace, struct hl_client 
     if (!span)
         return;
     hl_trace_context_write(&span->context, trace->room[0]);
+    hl_span_add_tags(span, plan->tags);
     trace->keeps_state = trace->kept.n > 0;
     trace->app = trace->kept = (struct hl_str){trace->room[0], HL_TRACEPARENT};
     if (plan->is_async)

@@ -151,6 +151,7 @@ const FIXED = {
     'connections of the admin': [['api/admin.h', 'HL_ADMIN_MAX_CONNECTIONS']],
     'a service account': [['api/rest_account.c', 'NAME_MAX_CHARACTERS']],
     'its `max_running`': [['base/limits.h', 'HL_LIMIT_MAX'], ['base/rate.h', 'HL_RATE_MAX']],
+    'tags of a run': [['base/tag.h', 'HL_TAGS_MAX'], ['base/tag.h', 'HL_TAG_MAX']],
     '`limit` of a list': [['store/question.h', 'HL_LIST_MAX'], ['store/search.h', 'HL_SEARCH_PATH_MAX']],
     'the head of the answer': [['app/readiness.c', 'PROBE_HEAD_MAX']],
     'heads of a webhook': [['webhook/transfer.h', 'HL_TRANSFER_HEAD_MAX']],

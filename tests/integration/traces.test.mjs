@@ -64,7 +64,8 @@ test('an asynchronous call is one trace over its queue, a kill, its retries and 
     });
     receiver.script('/hook', 503, 200);
     const answer = await call(RUN, {
-        body: 'ping', query: { async: 'true', webhookEndpoint: `${receiver.url()}?key=secret` }, headers: { traceparent: SAMPLED },
+        body: 'ping', query: { async: 'true', webhookEndpoint: `${receiver.url()}?key=secret` },
+        headers: { traceparent: SAMPLED, 'x-run-tag': 'tier=gold, order=17' },
     });
     assert.equal(answer.status, 202);
     await until('the app has it', () => app.requests.length === 1);
@@ -80,6 +81,9 @@ test('an asynchronous call is one trace over its queue, a kill, its retries and 
     const [refused, taken] = spans.filter((x) => x.name === 'POST webhook');
     assert.deepEqual([server.kind, server.parent, server.attributes['http.response.status_code']], ['server', CALLER, 202]);
     assert.deepEqual(spans.map((x) => x.trace), spans.map(() => TRACE));
+    const tags = { 'hookline.tag.tier': 'gold', 'hookline.tag.order': '17' };
+    for (const span of [server, called])
+        assert.deepEqual(Object.fromEntries(Object.keys(tags).map((name) => [name, span.attributes[name]])), tags);
     for (const child of [queued, again, called, refused, taken]) assert.equal(child.parent, server.id, child.name);
     assert.deepEqual(queued, first);
     assert.deepEqual([queued, again, called].map((x) => x.attributes['hookline.attempt']), [1, 2, 2]);
@@ -90,11 +94,11 @@ test('an asynchronous call is one trace over its queue, a kill, its retries and 
     assert.deepEqual(delivered.map((x) => x.get('traceparent')), [refused, taken].map((x) => `00-${TRACE}-${x.id}-01`));
     assert.deepEqual([refused, taken].map((x) => [x.isFailed, x.attributes]), [[true, {
         'http.request.method': 'POST', 'url.scheme': 'http', 'server.address': '127.0.0.1',
-        'server.port': Number(new URL(receiver.url()).port), 'hookline.run_id': answer.id, 'hookline.attempt': 1,
+        'server.port': Number(new URL(receiver.url()).port), 'hookline.run_id': answer.id, 'hookline.attempt': 1, ...tags,
         'http.response.status_code': 503, 'error.type': '503',
     }], [false, {
         'http.request.method': 'POST', 'url.scheme': 'http', 'server.address': '127.0.0.1',
-        'server.port': Number(new URL(receiver.url()).port), 'hookline.run_id': answer.id, 'hookline.attempt': 2,
+        'server.port': Number(new URL(receiver.url()).port), 'hookline.run_id': answer.id, 'hookline.attempt': 2, ...tags,
         'http.request.resend_count': 1, 'http.response.status_code': 200,
     }]]);
     for (const msg of ['run finished', 'webhook delivered']) {

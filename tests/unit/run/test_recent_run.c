@@ -11,6 +11,7 @@
 
 #define MOST 16
 
+static const char *tags; /* of the calls that come */
 static _Atomic uint32_t total;
 static struct hl_runs runs;
 static struct hl_run all[MOST];
@@ -23,9 +24,16 @@ static void begin(void)
     question.state = -1;
 }
 
+static void drop_rows(void)
+{
+    for (uint32_t i = 0; i < question.count; i++)
+        free(question.rows[i].tags);
+    free(question.rows);
+}
+
 static void end(void)
 {
-    free(question.rows);
+    drop_rows();
     hl_recent_fini(&runs.recent);
 }
 
@@ -37,8 +45,10 @@ TestSuite(recent_run, .init = begin, .fini = end);
 static struct hl_run *call_numbered(unsigned n, const char *app, const char *target)
 {
     struct hl_run *run = &all[begun++];
-    struct hl_plan plan = {
-        .project = HL_STR("p"), .app = hl_str_from(app), .target = hl_str_from(target)};
+    struct hl_plan plan = {.project = HL_STR("p"),
+        .app = hl_str_from(app),
+        .target = hl_str_from(target),
+        .tags = hl_str_from(tags)};
     struct hl_head head = {
         .method = HL_STR("POST"), .framing = HL_FRAMING_LENGTH, .content_length = 7};
     run->runs = &runs;
@@ -65,7 +75,7 @@ static void finish(struct hl_run *run)
 
 static struct hl_run *ask(enum hl_recent_question what)
 {
-    free(question.rows);
+    drop_rows();
     question.rows = NULL;
     question.count = 0;
     question.has_more = false;
@@ -238,6 +248,30 @@ Test(recent_run, lists_by_time_from_the_first_moment_on_and_before_the_last)
     cr_assert_str_eq(listed(10), "4 3 2");
     question.until_ms = 4000;
     cr_assert_str_eq(listed(10), "3 2");
+}
+
+/* That none of their texts is lost or used twice is the sanitizer's to say. */
+Test(recent_run, lists_by_tags_and_has_them)
+{
+    static const char *const each[] = {"tier=gold,order=1", NULL, "tier=silver", "tier=gold"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(each); i++) {
+        tags = each[i];
+        finish(call());
+    }
+    cr_assert_str_eq(row(1)->tags, "tier=gold,order=1");
+    cr_assert_null(row(2)->tags);
+    question.id = (struct hl_id){{0}};
+    cr_assert(hl_search_add_tag(HL_STR("tier"), &question.search));
+    cr_assert_str_eq(listed(10), "4 3 1");
+    cr_assert_str_eq(listed(1), "4 and more");
+    cr_assert(hl_search_add_tag(HL_STR("tier=gold"), &question.search));
+    cr_assert_str_eq(listed(10), "4 1");
+    cr_assert(hl_search_add_tag(HL_STR("order=1"), &question.search));
+    cr_assert_str_eq(listed(10), "1");
+    total = HL_RECENT_MAX;
+    tags = "tier=gold,order=1";
+    call();
+    cr_assert_str_eq(listed(10), "5", "it has the place of the first");
 }
 
 Test(recent_run, lists_by_project_and_app)

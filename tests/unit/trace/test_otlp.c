@@ -76,6 +76,22 @@ Test(otlp, takes_whatever_a_peer_has_sent)
     json_decref(all);
 }
 
+Test(otlp, has_an_attribute_for_each_tag)
+{
+    struct hl_span span = span_of();
+    hl_span_add_tags(&span, HL_STR(""));
+    hl_span_add_tags(&span, HL_STR("tier=gold,order=17=x"));
+    hl_span_add_number(&span, "b", 7);
+    json_t *all = written(&span, 1), *first = json_array_get(all, 0);
+    json_t *attributes = json_object_get(first, "attributes");
+    cr_assert_eq(json_array_size(attributes), 3);
+    cr_assert_str_eq(text(json_array_get(attributes, 0), "key"), "hookline.tag.tier");
+    cr_assert_str_eq(text(attribute(first, 0), "stringValue"), "gold");
+    cr_assert_str_eq(text(json_array_get(attributes, 1), "key"), "hookline.tag.order");
+    cr_assert_str_eq(text(attribute(first, 1), "stringValue"), "17=x");
+    json_decref(all);
+}
+
 Test(otlp, has_what_fits_of_many_and_long_texts)
 {
     char x[4000];

@@ -121,6 +121,43 @@ Test(envelope, embeds_json_byte_for_byte)
                                     " {\"any\" :\t\"json\",\"n\":1e400}\n}");
 }
 
+Test(envelope, has_the_tags_of_a_run_that_has_some)
+{
+    struct hl_leased l = make_leased();
+    static const char body[] = "1";
+    set_body(&l, HL_ENCODING_JSON, body, strlen(body), "");
+    l.tags = HL_STR("tier=gold,order=17=a b");
+    expect_text(&l, "{\"type\":\"run.success\",\"run_id\":\"" RUN_ID "\",\"timestamp\":"
+                    "\"2026-11-21T08:00:00.123Z\",\"project_id\":\"p\",\"app_name\":\"a\","
+                    "\"tags\":{\"tier\":\"gold\",\"order\":\"17=a b\"},\"status\":\"success\","
+                    "\"status_code\":200,\"content_type\":null,\"content_encoding\":null,"
+                    "\"encoding\":\"json\",\"response\":1}");
+}
+
+Test(envelope, has_room_for_the_longest_of_everything)
+{
+    struct hl_leased l = make_leased();
+    char name[128], type[HL_CONTENT_FIELD_MAX], tags[HL_TAGS_TEXT + 1], url[1024];
+    struct hl_payload thin = {.is_thin = true, .public_url = {url, sizeof(url)}};
+    size_t n = 0;
+    memset(name, 'p', sizeof(name));
+    memset(type, '"', sizeof(type));
+    memset(url, 'u', sizeof(url));
+    for (int i = 0; i < HL_TAGS_MAX; i++)
+        n += (size_t)sprintf(
+            tags + n, "%s%c%0*d=%0*d", i ? "," : "", 'a' + i, HL_TAG_MAX - 1, i, HL_TAG_MAX, i);
+    cr_assert_eq(n, HL_TAGS_TEXT);
+    l.project = l.app = (struct hl_str){name, sizeof(name)};
+    l.tags = (struct hl_str){tags, n};
+    set_body(&l, HL_ENCODING_JSON, "1", 1, "");
+    memcpy(l.outcome.content_type, type, sizeof(type));
+    memcpy(l.outcome.content_encoding, type, sizeof(type));
+    struct hl_envelope e;
+    cr_assert_eq(hl_envelope_init(&e, &l, NULL, &thin), HL_OK);
+    free(read_all(&e, 1000));
+    hl_envelope_fini(&e);
+}
+
 Test(envelope, escapes_text)
 {
     struct hl_leased l = make_leased();
