@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "auth/json_load.h"
+#include "base/tag.h"
 #include "cli/cli.h"
 #include "cli/fetch.h"
 #include "cli/outcome.h"
@@ -22,6 +23,8 @@
 
 #define BODY_MAX ((size_t)1 << 30)
 
+#define TAG_FIELD "X-Run-Tag: "
+
 /* Of the options, which stand in one table. */
 #define OWN_OF_CALL 2
 #define OWN_OF_SEND 1
@@ -31,8 +34,10 @@ struct call {
     const struct hl_cli *cli;
     struct hl_cli_session *session;
     const char *json, *text, *method, *project, *webhook;
-    bool is_async, waits, has_fields;
-    const char *fields[HL_CLI_TEXTS_MAX + 1];
+    bool is_async, waits, has_fields, has_tags;
+    const char *fields[HL_CLI_TEXTS_MAX + 2]; /* and one for the tags */
+    const char *tags[HL_CLI_TEXTS_MAX + 1];
+    char tag_field[sizeof(TAG_FIELD) + HL_TAGS_TEXT];
     struct hl_buf body, url;
     json_t *grant; /* what holds the token */
     bool is_send;
@@ -107,6 +112,28 @@ static bool is_method(const char *text)
     return *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == strlen(text);
 }
 
+/* They go as one field more. */
+static int read_tags(struct call *c, int status)
+{
+    size_t n = sizeof(TAG_FIELD) - 1, count = 0;
+    struct hl_tag_list list = {.text = c->tag_field + n};
+    struct hl_str bad;
+    memcpy(c->tag_field, TAG_FIELD, n);
+    for (const char **tag = c->tags; *tag; tag++)
+        if (hl_tags_add(&list, hl_str_from(*tag), &bad) != HL_TAG_GOOD)
+            status = hl_cli_usage_error(c->cli,
+                "--tag takes name=value, each name once, at most %d, not \"%s\": a name is 1 to %d "
+                "of A-Z a-z 0-9 . _ - /, a value 1 to %d characters without comma, quotation mark "
+                "or backslash",
+                HL_TAGS_MAX, *tag, HL_TAG_MAX, HL_TAG_MAX);
+    c->tag_field[n + list.n] = '\0';
+    while (c->fields[count])
+        count++;
+    if (list.n > 0)
+        c->fields[count] = c->tag_field;
+    return status;
+}
+
 /* What both take, and one word: `what` is said of it if it is missing. */
 static int read_arguments(struct call *c, const char **word, const char *what)
 {
@@ -114,6 +141,7 @@ static int read_arguments(struct call *c, const char **word, const char *what)
         {.name = "--async", .is_given = &c->is_async}, {.name = "--json", .text = &c->json},
         {.name = "--data", .text = &c->text},
         {.name = "--header", .text = c->fields, .is_given = &c->has_fields},
+        {.name = "--tag", .text = c->tags, .is_given = &c->has_tags},
         {.name = "--webhook", .text = &c->webhook}, {.name = "--project", .text = &c->project},
         {.name = "--wait", .is_given = &c->waits}};
     size_t first = c->is_send ? OWN_OF_CALL : 0;
@@ -124,6 +152,7 @@ static int read_arguments(struct call *c, const char **word, const char *what)
         if (!is_field(*field))
             status = hl_cli_usage_error(c->cli,
                 "--header takes a field such as \"X-Run-Priority: high\", not \"%s\"", *field);
+    status = read_tags(c, status);
     if (c->method && !is_method(c->method))
         status = hl_cli_usage_error(
             c->cli, "--method takes a method in capitals such as PUT, not \"%s\"", c->method);

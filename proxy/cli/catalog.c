@@ -14,7 +14,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "change",
         {"dev main.py", "dev --fail-hooks 500,timeout -- npm start"}, false},
     {"call", hl_cli_call,
-        "PATH [--json BODY] [--data BODY] [--header FIELD] [--method M] [--async] [--webhook URL] "
+        "PATH [--json BODY] [--data BODY] [--header FIELD] [--tag NAME=VALUE] [--method M] "
+        "[--async] [--webhook URL] "
         "[--project P]",
         "call the app through hookline, with a token of this machine, and print what it answers",
         {"call /v4/demo/words/run --json " BODY,
@@ -36,7 +37,8 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"runs list", hl_cli_runs_list,
         "[--project P] [--app A] [--state queued|running|success|failure|cancelled] "
         "[--async|--sync] [--path PART] [--status CODE|CLASS|none] [--reason REASON] "
-        "[--webhook none|pending|delivered|dead] [--error LINE] [--find PART] [--since TIME] "
+        "[--webhook none|pending|delivered|dead] [--error LINE] [--find PART] [--tag TAG] "
+        "[--since TIME] "
         "[--until TIME] [--limit N] [--columns NAMES] [--follow] [--json]",
         "list runs, newest first",
         {"runs list --state failure --since 1h --columns run,app,error,created",
@@ -55,7 +57,8 @@ const struct hl_cli_command hl_cli_commands[] = {
         "wait for a run's end; exit with 0 if it is a success",
         {"runs wait " RUN, "runs wait " RUN " --timeout 10m && echo done"}, true},
     {"runs send", hl_cli_runs_send,
-        "APP [--json BODY] [--data BODY] [--header FIELD] [--webhook URL] [--project P] [--wait]",
+        "APP [--json BODY] [--data BODY] [--header FIELD] [--tag NAME=VALUE] [--webhook URL] "
+        "[--project P] [--wait]",
         "start an asynchronous run of an app and print its id, or with --wait its response",
         {"runs send words --project demo --json " BODY, "runs send words --json @body.json --wait"},
         true},

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/tag.h"
 #include "cli/cli.h"
 #include "cli/server.h"
 #include "cli/session.h"
@@ -27,6 +28,20 @@ static int check_search(const struct hl_cli_filter *filter, const struct hl_cli 
             "--destination takes scheme, host and port, such as https://example.com:8443, not "
             "\"%s\"",
             filter->destination);
+    return status;
+}
+
+/* The sidecar would say it of one parameter alone. */
+static int check_tags(const struct hl_cli_filter *filter, const struct hl_cli *cli, int status)
+{
+    size_t n = 0;
+    for (; filter->tags[n]; n++)
+        if (!hl_tag_is_wanted(hl_str_from(filter->tags[n])))
+            status = hl_cli_usage_error(cli,
+                "--tag takes a tag such as tier=gold, or the name of one, not \"%s\"",
+                filter->tags[n]);
+    if (n > HL_TAGS_MAX)
+        status = hl_cli_usage_error(cli, "--tag may be given up to %d times", HL_TAGS_MAX);
     return status;
 }
 
@@ -55,6 +70,7 @@ int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, 
         status = hl_cli_usage_error(
             cli, "--limit takes a number from 1 to %d, not \"%s\"", LIMIT_MAX, filter->limit);
     status = check_search(filter, cli, status);
+    status = check_tags(filter, cli, status);
     struct hl_id id;
     if (filter->after && !hl_id_parse(hl_str_from(filter->after), &id))
         status = hl_cli_usage_error(cli,
@@ -79,6 +95,8 @@ static void write_page(struct hl_cli_target *target, const struct hl_cli_filter 
     hl_cli_target_query(target, "state", filter->state);
     hl_cli_target_query(target, "action", filter->action);
     hl_cli_target_query(target, "path", filter->path);
+    for (const char *const *tag = filter->tags; *tag; tag++)
+        hl_cli_target_query(target, "tag", *tag);
     hl_cli_target_query(target, "status", filter->status);
     hl_cli_target_query(target, "reason", filter->reason);
     hl_cli_target_query(target, "webhook", filter->webhook);

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "cli/cli.h"
 
-struct hl_cli;
 struct hl_cli_session;
 struct hl_cli_table;
 
@@ -19,9 +19,10 @@ struct hl_cli_filter {
     const char *path, *status, *reason, *webhook; /* of runs; of deliveries the status, and */
     const char *error, *find;                     /* of runs */
     const char *destination;
-    const char *action; /* of the audit */
-    const char *after;  /* only what a list has behind the one with this id */
-    bool is_async, is_sync, is_json;
+    const char *action;                     /* of the audit */
+    const char *after;                      /* only what a list has behind the one with this id */
+    const char *tags[HL_CLI_TEXTS_MAX + 1]; /* of runs: all of them */
+    bool is_async, is_sync, is_json, has_tags;
     int64_t since_ms, until_ms;
     uint64_t left; /* so many more; 0: that was all */
 };

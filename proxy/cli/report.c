@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/filter.h"
 #include "cli/lookup.h"
+#include "cli/run_column.h"
 #include "cli/screen.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -194,6 +195,16 @@ void hl_cli_report_delivery(const struct hl_cli *cli, const json_t *delivery)
     hl_cli_report_line(cli, "next attempt", delivery, "next_attempt_at");
 }
 
+static void say_tags(const struct hl_cli *cli, const json_t *run)
+{
+    char text[HL_TAGS_TEXT + 1];
+    if (!*hl_cli_run_tags(run, text))
+        return;
+    fprintf(cli->out, LABEL, "tags");
+    hl_cli_print(cli->out, text);
+    fputc('\n', cli->out);
+}
+
 static void tell(const struct hl_cli *cli, const json_t *run)
 {
     json_t *delivery;
@@ -202,6 +213,7 @@ static void tell(const struct hl_cli *cli, const json_t *run)
     hl_cli_report_line(cli, "project", run, "project_id");
     hl_cli_report_line(cli, "app", run, "app_name");
     say_call(cli, run);
+    say_tags(cli, run);
     hl_cli_report_line(cli, "replica", run, "replica");
     say_state(cli, run);
     hl_cli_report_line(cli, "created", run, "created_at");

@@ -226,8 +226,9 @@ int hl_cli_runs_list(const struct hl_cli *cli)
         {.name = "--sync", .is_given = &filter.is_sync}, {.name = "--path", .text = &filter.path},
         {.name = "--status", .text = &filter.status}, {.name = "--reason", .text = &filter.reason},
         {.name = "--webhook", .text = &filter.webhook}, {.name = "--error", .text = &filter.error},
-        {.name = "--find", .text = &filter.find}, {.name = "--columns", .text = &columns},
-        {.name = "--json", .is_given = &filter.is_json},
+        {.name = "--find", .text = &filter.find},
+        {.name = "--tag", .text = filter.tags, .is_given = &filter.has_tags},
+        {.name = "--columns", .text = &columns}, {.name = "--json", .is_given = &filter.is_json},
         {.name = "--follow", .is_given = &goes_on}};
     size_t count;
     struct hl_cli_session *session;

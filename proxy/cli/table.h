@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "cli/screen.h"
 
-#define HL_CLI_COLUMNS_MAX 20
+#define HL_CLI_COLUMNS_MAX 21
 #define HL_CLI_TAIL        8
 
 /* What gives way on a terminal that is too narrow: first columns with nothing in them, then ids are

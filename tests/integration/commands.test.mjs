@@ -272,6 +272,28 @@ test('runs wait ends with the run and says by its status how that went', async (
     assert.equal((await result).stdout, '{}');
 });
 
+test('a call is marked with tags, and runs are listed by them', async (t) => {
+    const all = await staged(t);
+    const tags = ['--tag', 'tier=gold', '--tag', 'note=two words'];
+    await all.cli(['call', '/v4/p/a/run', ...tags]);
+    const sent = (await all.cli(['runs', 'send', 'a', '--project', 'p', '--tag', 'tier=silver'])).stdout.trim();
+    const list = async (...more) => lines((await all.cli(['runs', 'list', '--json', ...more])).stdout).map((x) => JSON.parse(x));
+    assert.deepEqual((await list('--tag', 'tier')).map((run) => run.tags.tier), ['silver', 'gold']);
+    const [called] = await list('--tag', 'tier=gold', '--tag', 'note');
+    assert.deepEqual(called.tags, { tier: 'gold', note: 'two words' });
+    assert.deepEqual(await list('--tag', 'tier=silver', '--tag', 'note'), []);
+    const table = (await all.cli('runs list --columns run,tags --tag tier=silver')).stdout;
+    assert.match(table, new RegExp(`^RUN +TAGS\n${sent} +tier=silver\n$`));
+    assert.match((await all.cli(`runs show ${called.run_id}`)).stdout, /^tags +tier=gold,note=two words$/m);
+    for (const [words, said] of [
+        [['call', '/v4/p/a/run', '--tag', 'gold'], /--tag takes name=value.*not "gold"/],
+        [['call', '/v4/p/a/run', '--tag', 'a=1', '--tag', 'a=2'], /--tag takes name=value.*not "a=2"/],
+        [['runs', 'list', '--tag', 'a='], /--tag takes a tag such as tier=gold, or the name of one, not "a="/],
+        [['runs', 'list', ...Array(9).fill('--tag=a')], /--tag may be given up to 8 times/],
+    ])
+        assert.match((await all.cli(words, { code: 2 })).stderr, said);
+});
+
 test('runs logs are lines for people on a terminal, and JSON elsewhere', async (t) => {
     const all = await staged(t, { app: (x) => x.send(500) });
     const id = await ended(all, RUN, { fails: true });

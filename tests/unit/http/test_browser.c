@@ -42,6 +42,7 @@ Test(cors, names_that_were_asked_for_are_repeated_and_nothing_else_is)
         hl_cors_write_preflight(out, &head);
         cr_expect(strstr(out, "Access-Control-Allow-Headers: Authorization, Content-Type"), "%s",
             others[i]);
+        cr_expect(strstr(out, ", X-Run-Tag, "));
     }
 }
 
