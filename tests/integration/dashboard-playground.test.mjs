@@ -100,16 +100,17 @@ test('an answer is shown with its status and the way to its run', async (t) => {
     await page.getByRole('alert').getByText('The body is not JSON').waitFor();
 });
 
-test('a queued run has its priority, deadline and webhook, and its result is shown', async (t) => {
+test('a queued run has its priority, deadline, tags and webhook, and its result is shown', async (t) => {
     const receiver = await Receiver.start(t);
     const { page, sidecar } = await scene(t, { complaints: /400/ });
     await page.getByLabel('Function').waitFor();
     await page.getByLabel('JSON body').fill('{"prompt": "later"}');
     await page.getByRole('radio', { name: /^Queue/ }).check();
-    await page.getByText('Webhook, priority, deadline').click();
+    await page.getByText('Webhook, tags, priority, deadline').click();
     await page.getByLabel('Webhook (the result').fill(receiver.url('/played'));
     await page.getByLabel('Priority').selectOption('low');
     await page.getByLabel('At most in the app').fill('30s');
+    await page.getByLabel('Tags').fill('tier=gold, order=17');
     await send(page);
     await outcome(page).getByText('success').waitFor();
     await page.getByLabel('Answer', { exact: true }).getByText('later later').waitFor();
@@ -118,10 +119,43 @@ test('a queued run has its priority, deadline and webhook, and its result is sho
     const { json } = await control(sidecar, 'GET', `/v2/projects/p/runs/${href.split('/').at(-1)}`);
     assert.equal(json.mode, 'async');
     assert.equal(json.priority, 'low');
+    assert.deepEqual(json.tags, { tier: 'gold', order: '17' });
 
     await page.getByLabel('At most in the app').fill('soon');
     await send(page);
     await outcome(page).getByText('status 400').waitFor();
+});
+
+test('what is no tag is said before anything is sent, and chips of tags lead to the runs that have them', async (t) => {
+    const { page } = await scene(t);
+    await page.getByLabel('Function').waitFor();
+    const calls = [];
+    page.on('request', (request) => request.method() === 'POST' && calls.push(request.url()));
+    const field = page.getByLabel('Tags');
+    for (const [text, said] of [
+        ['gold', '“gold” is not name=value.'],
+        ['a b=1', 'The name of “a b=1”'],
+        ['a="1"', 'The value of “a="1"”'],
+        ['a=\u00e4', 'The value of “a=\u00e4”'],
+        ['a=1,,b=2', 'There is a comma too many.'],
+        ['a=1, a=2', '“a=2” has a name that is there already.'],
+        ['a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=1', 'There are 9 tags, and may be 8.'],
+    ]) {
+        await page.evaluate(() => (document.querySelector('.play-form details').open = true));
+        await field.fill(text);
+        await page.evaluate(() => (document.querySelector('.play-form details').open = false));
+        await send(page);
+        await page.getByRole('alert').getByText(said).waitFor();
+        assert.ok(await field.evaluate((element) => element === document.activeElement), 'it has the focus');
+    }
+    assert.deepEqual(calls, []);
+    const chips = await page.evaluate(async () => {
+        const main = document.querySelector('script[type=module]').src;
+        const { tagChips } = await import(new URL('tags.js', main).href);
+        const chips = (run) => tagChips(run).map((chip) => [chip.textContent, chip.getAttribute('href')]);
+        return [chips({ tags: { tier: 'gold', note: 'a=<b>&c' } }), chips({ tags: {} }), chips({})];
+    });
+    assert.deepEqual(chips, [[['tier=gold', '#/runs?tag=tier%3Dgold'], ['note=a=<b>&c', '#/runs?tag=note%3Da%3D%3Cb%3E%26c']], [], []]);
 });
 
 test('events are shown as they come, and a stream can be stopped', async (t) => {
@@ -223,7 +257,7 @@ for (const [width, colorScheme] of [[1440, 'light'], [1024, 'dark'], [390, 'ligh
     test(`it is usable at ${width} px, ${colorScheme}`, async (t) => {
         const { page } = await scene(t, { viewport: { width, height: 900 }, colorScheme });
         await page.getByLabel('Function').waitFor();
-        await page.getByText('Webhook, priority, deadline').click();
+        await page.getByText('Webhook, tags, priority, deadline').click();
         await page.getByLabel('JSON body').fill('{"prompt": "hi"}');
         await send(page);
         await page.getByLabel('Answer', { exact: true }).waitFor();

@@ -5,6 +5,7 @@ import { announce, copy, fill, h, note, select } from './dom.js';
 import { visible } from './format.js';
 import { Outcome } from './outcome.js';
 import { addStyle } from './stylesheet.js';
+import { findTagFault } from './tags.js';
 
 await addStyle('playground.css');
 
@@ -38,7 +39,7 @@ function reset() {
     const app = api.session.app_name ?? api.session.apps[0] ?? 'my-app';
     Object.assign(typed, { project: api.session.project, app, name: OTHER, path: 'run', method: 'POST' });
     Object.assign(typed, { body: '{}', isFilled: true, mode: 'sync', webhook: '' });
-    Object.assign(typed, { priority: '', timeout: '', startTimeout: '', isOpen: false });
+    Object.assign(typed, { priority: '', timeout: '', startTimeout: '', tags: '', isOpen: false });
 }
 
 class Playground {
@@ -111,11 +112,12 @@ class Playground {
         const details = h(
             'details',
             { open: typed.isOpen, ontoggle: ({ target }) => (typed.isOpen = target.open) },
-            h('summary', {}, 'Webhook, priority, deadline'),
+            h('summary', {}, 'Webhook, tags, priority, deadline'),
             h(
                 'div',
                 {},
                 text('webhook', 'Webhook (the result is sent there)', { type: 'url', placeholder: 'https://…' }),
+                text('tags', 'Tags (runs are found by them)', { id: 'tags', placeholder: 'tier=gold, order=17' }),
                 h(
                     'div.pair',
                     {},
@@ -220,6 +222,14 @@ class Playground {
                 return null;
             }
         }
+        const fault = findTagFault(typed.tags);
+        if (fault) {
+            fill(this.#problem, note('error', 'The tags cannot be sent', h('p', {}, fault)));
+            const field = document.getElementById('tags');
+            field.closest('details').open = true;
+            field.focus();
+            return null;
+        }
         fill(this.#problem);
         const fields = {
             'Content-Type': isJson && text && 'application/json',
@@ -227,6 +237,7 @@ class Playground {
             'X-Run-Priority': typed.priority,
             'X-Run-Timeout': typed.timeout.trim(),
             'X-Run-Start-Timeout': typed.startTimeout.trim(),
+            'X-Run-Tag': typed.tags.trim(),
         };
         const headers = Object.fromEntries(Object.entries(fields).filter(([, value]) => value));
         const query = {};
