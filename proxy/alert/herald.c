@@ -315,6 +315,8 @@ static void on_sent(struct hl_herald *h, uint64_t now_ms)
 {
     struct hl_alert *a = h->sending;
     h->sending = NULL;
+    free(h->direct.report);
+    h->direct.report = NULL;
     if (h->direct.is_delivered)
         log_told(a, "alert, sent without the store");
     else
@@ -474,7 +476,9 @@ void hl_herald_fini(struct hl_herald *h)
             hl_get_alerts_fini((struct hl_get_alerts *)msg);
         if (msg->type == HL_STORE_TELL_ALERT)
             hl_tell_alert_free((struct hl_tell_alert *)msg);
-        else if (msg->type != HL_DIRECT)
+        else if (msg->type == HL_DIRECT)
+            free(h->direct.report);
+        else
             free(msg);
     }
     HL_LIST_EACH_SAFE (node, &h->alerts)

@@ -1,6 +1,8 @@
 /* attempt.c - see attempt.h. An entry of a run's log: attempt, start, end, status and reason as numbers with a space between
  * two, and a semicolon; a sixth are the events, a seventh its start by the steady clock, where they say anything. A report:
- * four durations of four bytes, lowest first; address and content type, each with a NUL behind it; the answer's beginning. */
+ * numbers, lowest byte first: a mark, the size of what was sent in eight bytes, what was asked for by Retry-After, and four
+ * durations in four each; address and content type, each with a NUL behind it; the answer's beginning. Those of schema 19
+ * and before begin with the durations. */
 #include "store/attempt.h"
 
 #include <stdio.h>
@@ -93,20 +95,34 @@ int64_t hl_attempt_log_last_ms(struct hl_str log)
 
 /* --- a report of a delivery's attempt ------------------------------------------------------------ */
 
+#define SIZES_MARK (-2) /* no duration */
+#define SIZES      (4 + 8 + 4)
+#define DURATIONS  (4 * 4)
+
+static char *put_number(char *to, uint64_t number, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        *to++ = (char)(number >> (8 * i));
+    return to;
+}
+
 static char *put_duration(char *to, int32_t us)
 {
-    for (int i = 0; i < 4; i++)
-        *to++ = (char)((uint32_t)us >> (8 * i));
-    return to;
+    return put_number(to, (uint32_t)us, 4);
+}
+
+static uint64_t take_number(struct hl_str *from, int bytes)
+{
+    uint64_t number = 0;
+    for (int i = 0; i < bytes; i++)
+        number |= (uint64_t)(unsigned char)from->p[i] << (8 * i);
+    *from = (struct hl_str){from->p + bytes, from->n - (size_t)bytes};
+    return number;
 }
 
 static int32_t take_duration(struct hl_str *from)
 {
-    uint32_t us = 0;
-    for (int i = 0; i < 4; i++)
-        us |= (uint32_t)(unsigned char)from->p[i] << (8 * i);
-    *from = (struct hl_str){from->p + 4, from->n - 4};
-    return (int32_t)us;
+    return (int32_t)(uint32_t)take_number(from, 4);
 }
 
 struct hl_str hl_attempt_report_pack(const struct hl_attempt_report *report, char *out)
@@ -114,7 +130,10 @@ struct hl_str hl_attempt_report_pack(const struct hl_attempt_report *report, cha
     if (!report)
         return HL_STR("");
     size_t address_n = strlen(report->address) + 1, type_n = strlen(report->content_type) + 1;
-    char *to = put_duration(out, report->name_us);
+    char *to = put_duration(out, SIZES_MARK);
+    to = put_number(to, report->sent_size, 8);
+    to = put_number(to, report->retry_after_s, 4);
+    to = put_duration(to, report->name_us);
     to = put_duration(to, report->connect_us);
     to = put_duration(to, report->tls_us);
     to = put_duration(to, report->first_byte_us);
@@ -135,12 +154,27 @@ static bool take_text(struct hl_str *from, char *out, size_t size)
     return true;
 }
 
+/* Behind the mark. */
+static void take_sizes(struct hl_str *from, struct hl_attempt_report *r)
+{
+    r->sent_size = take_number(from, 8);
+    r->retry_after_s = (uint32_t)take_number(from, 4);
+    r->name_us = take_duration(from);
+}
+
 struct hl_attempt_report *hl_attempt_report_unpack(struct hl_str packed)
 {
-    struct hl_attempt_report *r = packed.n >= 16 ? calloc(1, sizeof(*r)) : NULL;
+    struct hl_attempt_report *r = packed.n >= DURATIONS ? calloc(1, sizeof(*r)) : NULL;
     if (!r)
         return NULL;
     r->name_us = take_duration(&packed);
+    if (r->name_us == SIZES_MARK) {
+        if (packed.n < SIZES - 4 + DURATIONS) {
+            free(r);
+            return NULL;
+        }
+        take_sizes(&packed, r);
+    }
     r->connect_us = take_duration(&packed);
     r->tls_us = take_duration(&packed);
     r->first_byte_us = take_duration(&packed);

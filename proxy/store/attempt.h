@@ -38,7 +38,7 @@ int64_t hl_attempt_log_last_ms(struct hl_str log);
 /* --- a report of a delivery's attempt ------------------------------------------------------------ */
 
 #define HL_REPORT_PACKED_MAX                                                                       \
-    (16 + HL_REPORT_ADDRESS_MAX + 1 + HL_REPORT_TYPE_MAX + 1 + HL_REPORT_BODY_MAX)
+    (4 + 8 + 4 + 16 + HL_REPORT_ADDRESS_MAX + 1 + HL_REPORT_TYPE_MAX + 1 + HL_REPORT_BODY_MAX)
 
 /* To `out`, which has room for HL_REPORT_PACKED_MAX bytes. NULL is empty. */
 struct hl_str hl_attempt_report_pack(const struct hl_attempt_report *report, char *out);

@@ -1,6 +1,7 @@
 /* destination.c - see destination.h. Any thread. */
 #include "store/destination.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/err.h"
 #include "http/url.h"
 #include "http/writer.h"
+#include "store/key.h"
 #include "store/question.h"
 #include "store/secret.h"
 
@@ -43,6 +45,88 @@ struct hl_str hl_destination_unseal(struct hl_sealer *sealer, const char *place,
     explicit_bzero(url, sealed.n);
     free(url);
     return destination;
+}
+
+/* --- one of its receivers ------------------------------------------------------------------------ */
+
+#define CUT          "\xe2\x80\xa6" /* … */
+#define HEAD_SHOWN   4
+#define TAIL_SHOWN   2
+#define MIXED_MIN    12
+#define UNBROKEN_MIN 20
+
+/* Words of a path are short, or have breaks in them; ids and tokens have not. */
+static bool is_token(struct hl_str s)
+{
+    size_t unbroken = 0, longest = 0;
+    bool is_mixed = false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        is_mixed |= (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+        unbroken = c == '-' || c == '_' || c == '.' ? 0 : unbroken + 1;
+        longest = unbroken > longest ? unbroken : longest;
+    }
+    return (is_mixed && s.n >= MIXED_MIN) || longest >= UNBROKEN_MIN;
+}
+
+static void write_segment(struct hl_writer *w, struct hl_str s)
+{
+    if (!is_token(s)) {
+        hl_write_str(w, s);
+        return;
+    }
+    hl_write(w, s.p, HEAD_SHOWN);
+    HL_WRITE(w, CUT);
+    hl_write(w, s.p + s.n - TAIL_SHOWN, TAIL_SHOWN);
+}
+
+/* A path of many segments is cut between two of them. */
+size_t hl_receiver_write_path(char out[HL_SHOWN_PATH_MAX + 8], struct hl_str text)
+{
+    struct hl_url url;
+    if (!hl_url_parse(text, &url))
+        return 0;
+    struct hl_writer w = hl_writer_on(out, HL_SHOWN_PATH_MAX + 7);
+    struct hl_str path = url.path_and_query;
+    const char *query = path.n > 0 ? memchr(path.p, '?', path.n) : NULL;
+    path.n = query ? (size_t)(query - path.p) : path.n;
+    for (size_t used = 0, i = 0; i < path.n && used < HL_SHOWN_PATH_MAX;) {
+        const char *slash = memchr(path.p + i + 1, '/', path.n - i - 1);
+        struct hl_str s = {path.p + i, slash ? (size_t)(slash - path.p) - i : path.n - i};
+        used += s.n + 3;
+        if (used > HL_SHOWN_PATH_MAX) {
+            HL_WRITE(&w, "/" CUT);
+            break;
+        }
+        HL_WRITE(&w, "/");
+        write_segment(&w, (struct hl_str){s.p + 1, s.n - 1});
+        i += s.n;
+    }
+    if (query)
+        HL_WRITE(&w, "?" CUT);
+    size_t n = hl_writer_end(&w);
+    out[n] = '\0';
+    return n;
+}
+
+void hl_receiver_unseal(struct hl_sealer *sealer, const char *place, const struct hl_id *row,
+    struct hl_str sealed, struct hl_receiver *out)
+{
+    char *url = sealed.n > 0 ? malloc(sealed.n) : NULL;
+    size_t n;
+    out->destination_n = out->path_n = 0;
+    out->label[0] = '\0';
+    if (!url)
+        return;
+    if (hl_unseal(sealer, place, row, sealed, url, &n) == HL_OK) {
+        struct hl_str text = {url, n};
+        uint32_t label = (uint32_t)hl_key_receiver(sealer->key, text);
+        out->destination_n = hl_destination_write(out->destination, text);
+        out->path_n = hl_receiver_write_path(out->path, text);
+        snprintf(out->label, sizeof(out->label), "%08x", label);
+    }
+    explicit_bzero(url, sealed.n);
+    free(url);
 }
 
 /* --- its summary --------------------------------------------------------------------------------- */

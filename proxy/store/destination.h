@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "store/record.h"
 
 struct hl_attempt_row;
 struct hl_destination_row;
@@ -22,6 +23,25 @@ size_t hl_destination_write(char *out, struct hl_str url);
 /* The same of the sealed URL of the run `row`. Empty also when it cannot be opened. */
 struct hl_str hl_destination_unseal(struct hl_sealer *sealer, const char *place,
     const struct hl_id *row, struct hl_str sealed, char *out);
+
+/* --- one of its receivers ------------------------------------------------------------------------ */
+
+#define HL_SHOWN_PATH_MAX 240
+
+/* What a list may say of a webhook's URL. `path` is for admins: what looks like a secret in it is cut, and the query is
+ * left out. `label` tells two URLs of one destination apart and says nothing of either. */
+struct hl_receiver {
+    size_t destination_n, path_n; /* 0: the URL cannot be read */
+    char destination[HL_DESTINATION_MAX];
+    char path[HL_SHOWN_PATH_MAX + 8];
+    char label[HL_RECEIVER_LABEL + 1];
+};
+
+/* Of the sealed URL of the run `row`. All is empty when it cannot be opened. */
+void hl_receiver_unseal(struct hl_sealer *sealer, const char *place, const struct hl_id *row,
+    struct hl_str sealed, struct hl_receiver *out);
+/* The path of a URL, as above; returns its length. */
+size_t hl_receiver_write_path(char out[HL_SHOWN_PATH_MAX + 8], struct hl_str url);
 
 /* --- its summary --------------------------------------------------------------------------------- */
 

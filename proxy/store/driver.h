@@ -31,6 +31,7 @@ struct hl_leased;
 struct hl_limit_account;
 struct hl_redeliver;
 struct hl_release;
+struct hl_resend;
 struct hl_revoke_account;
 struct hl_run_ref;
 struct hl_store_msg;
@@ -85,6 +86,9 @@ struct hl_driver_vt {
      * left. */
     enum hl_err (*redeliver)(
         struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done);
+    /* `lane`: of its URL. */
+    enum hl_err (*resend)(
+        struct hl_driver *d, const struct hl_resend *r, uint64_t lane, int64_t now_ms);
     enum hl_err (*add_account)(struct hl_driver *d, const struct hl_account *account);
     enum hl_err (*revoke_account)(struct hl_driver *d, const struct hl_revoke_account *r,
         int64_t now_ms, int64_t *revoked_ms);

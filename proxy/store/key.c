@@ -263,6 +263,13 @@ uint64_t hl_key_lane(const struct hl_key *key, struct hl_str text)
     return n > 0 && n <= LANE_NAME_MAX ? recall_lane(key, whole) : hash_lane(key, whole);
 }
 
+uint64_t hl_key_receiver(const struct hl_key *key, struct hl_str url)
+{
+    uint64_t half[2];
+    memcpy(half, key->lane + sizeof(half), sizeof(half));
+    return hl_siphash(half, url);
+}
+
 uint64_t hl_key_subject(const struct hl_key *key, struct hl_str identity)
 {
     uint64_t half[2];

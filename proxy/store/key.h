@@ -69,6 +69,8 @@ void hl_key_derive(
 /* The lane of a webhook URL: a keyed hash of scheme, host and port (contract 5), so that neither
  * the database nor its indexes say where deliveries go. */
 uint64_t hl_key_lane(const struct hl_key *key, struct hl_str url);
+/* Likewise of the whole of it: tells receivers of one host apart, and says nothing of their paths. */
+uint64_t hl_key_receiver(const struct hl_key *key, struct hl_str url);
 /* Who makes a call, for turns: likewise. 0: nobody is named. */
 uint64_t hl_key_subject(const struct hl_key *key, struct hl_str identity);
 

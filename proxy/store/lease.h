@@ -96,4 +96,20 @@ static inline uint64_t hl_redeliver_room(
     return HL_REDELIVER_MAX - r->count < room ? HL_REDELIVER_MAX - r->count : room;
 }
 
+/* RESEND: what a delivery of `run_id` is sent from goes to another URL, too, as a new delivery, signed with `secret`, or
+ * the operator's where that is empty. BUSY: as many wait as may, or (is_over_destination) as may for that destination.
+ * NOT_FOUND: there is no such delivery. */
+struct hl_resend {
+    struct hl_store_msg m;
+    struct hl_id delivery_id, run_id;    /* from which, and of which run that is */
+    struct hl_id resent_as;              /* the new one */
+    char project[HL_STORE_NAME_MAX + 1]; /* as hl_redeliver's */
+    struct hl_str url, secret;           /* encrypted at rest */
+    bool is_over_destination;            /* reply */
+};
+
+/* A copy of it and its strings. NULL: out of memory. */
+struct hl_resend *hl_resend_new(const struct hl_resend *from);
+void hl_resend_free(struct hl_resend *r); /* wipes both; NULL-safe */
+
 #endif

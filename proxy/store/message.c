@@ -71,6 +71,12 @@ static const struct hl_column leased_columns[] = {
 };
 const struct hl_columns hl_leased_columns = HL_COLUMNS(leased_columns);
 
+static const struct hl_column resend_columns[] = {
+    HL_COLUMN_SECRET(struct hl_resend, url, BYTES),
+    HL_COLUMN_SECRET(struct hl_resend, secret, BYTES),
+};
+static const struct hl_columns of_resend = HL_COLUMNS(resend_columns);
+
 /* A copy of the message and, behind it, of its strings. NULL: out of memory. */
 static void *copy(const struct hl_columns *columns, const void *from, size_t size, uint32_t type)
 {
@@ -128,6 +134,19 @@ enum hl_err hl_leased_new(const struct hl_leased *from, struct hl_str bytes, str
     else
         *out = l;
     return err;
+}
+
+struct hl_resend *hl_resend_new(const struct hl_resend *from)
+{
+    return copy(&of_resend, from, sizeof(*from), HL_STORE_RESEND);
+}
+
+void hl_resend_free(struct hl_resend *r)
+{
+    if (!r)
+        return;
+    hl_columns_wipe(&of_resend, r);
+    free(r);
 }
 
 void hl_claimed_leave(struct hl_claimed *c)

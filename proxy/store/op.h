@@ -20,6 +20,7 @@ enum hl_store_op {
     HL_STORE_OUTCOME,      /* struct hl_attempt_outcome */
     HL_STORE_CANCEL,       /* struct hl_run_ref */
     HL_STORE_REDELIVER,    /* struct hl_redeliver */
+    HL_STORE_RESEND,       /* struct hl_resend */
     HL_STORE_GET_RUN,      /* struct hl_get_run (question.h) */
     HL_STORE_LIST_RUNS,    /* struct hl_list_runs (question.h) */
     HL_STORE_GET_DELIVERY, /* struct hl_get_delivery (question.h) */

@@ -13,6 +13,7 @@
 #include "store/batch.h"
 #include "store/claim.h"
 #include "store/driver.h"
+#include "store/key.h"
 #include "store/lanes.h"
 #include "store/message.h"
 #include "store/notice.h"
@@ -190,6 +191,24 @@ static enum hl_err redeliver(struct hl_batch *b, struct hl_batch_op *op)
     return rc;
 }
 
+static size_t weigh_resend(const struct hl_store_msg *m)
+{
+    const struct hl_resend *r = (const struct hl_resend *)m;
+    return sizeof(*r) + r->url.n + r->secret.n;
+}
+
+static enum hl_err resend(struct hl_batch *b, struct hl_batch_op *op)
+{
+    struct hl_resend *r = (struct hl_resend *)op->m;
+    const struct hl_lanes *lanes = &b->driver->backlog->lanes;
+    uint64_t lane = hl_key_lane(b->driver->lane_key, r->url);
+    bool has_room = hl_lanes_have_room(lanes);
+    r->is_over_destination = has_room && hl_lanes_has_its_share(lanes, lane);
+    if (!has_room || r->is_over_destination)
+        return HL_ERR_BUSY;
+    return b->driver->vt->resend(b->driver, r, lane, b->now_ms);
+}
+
 /* --- accounts and keys ---------------------------------------------------------------------- */
 
 static enum hl_err add_account(struct hl_batch *b, struct hl_batch_op *op)
@@ -358,6 +377,10 @@ static const struct hl_operation operations[] = {
         .keep = keep_redeliver,
         .restore = restore_redeliver,
         .apply = redeliver},
+    [HL_STORE_RESEND] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_resend,
+        .apply = resend},
 
     /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */
     [HL_STORE_GET_RUN] = {.is_question = true},

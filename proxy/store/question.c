@@ -60,6 +60,7 @@ static const struct hl_column run_row_strings[] = {
 };
 static const struct hl_column delivery_row_strings[] = {
     HL_COLUMN(struct hl_delivery_row, destination, RAW),
+    HL_COLUMN(struct hl_delivery_row, path, RAW),
 };
 
 /* The strings of both, behind each other in one allocation. NULL: out of memory. */
@@ -84,8 +85,11 @@ enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *out
     return row->strings ? HL_OK : HL_ERR_NOMEM;
 }
 
-enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row)
+enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row, const struct hl_receiver *receiver)
 {
+    row->destination = (struct hl_str){receiver->destination, receiver->destination_n};
+    row->path = (struct hl_str){receiver->path, receiver->path_n};
+    memcpy(row->receiver, receiver->label, sizeof(row->receiver));
     row->strings =
         keep(row, &hl_delivery_row_columns, (struct hl_columns)HL_COLUMNS(delivery_row_strings));
     return row->strings ? HL_OK : HL_ERR_NOMEM;
@@ -164,6 +168,8 @@ void hl_get_delivery_fini(struct hl_get_delivery *g)
 {
     hl_delivery_row_fini(&g->delivery);
     wipe(&g->webhook_url);
+    wipe(&g->webhook_secret);
+    hl_buf_fini(&g->traceparent);
 }
 
 void hl_list_deliveries_fini(struct hl_list_deliveries *l)

@@ -98,7 +98,10 @@ struct hl_get_delivery {
     struct hl_id delivery_id;
     char project[HL_STORE_NAME_MAX + 1];
     struct hl_delivery_row delivery; /* owned by the message */
-    struct hl_buf webhook_url; /* the same; the whole, for admins. Empty: it cannot be opened */
+    /* The same; where it goes, whole, and the caller's secret: not to be shown. Empty: there is none, or it cannot be
+     * opened. */
+    struct hl_buf webhook_url, webhook_secret;
+    struct hl_buf traceparent; /* its run's */
 };
 void hl_get_delivery_fini(struct hl_get_delivery *g);
 
@@ -234,7 +237,8 @@ extern const struct hl_columns hl_run_row_columns, hl_delivery_row_columns, hl_a
 /* Of what was read: the numbers are right, and the strings, borrowed until now, and those of the outcome become the
  * row's. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_run_row_keep(struct hl_run_row *row, const struct hl_outcome *outcome);
-/* The strings, borrowed until now, become the row's. HL_ERR_NOMEM. */
-HL_MUST_CHECK enum hl_err hl_delivery_row_keep(struct hl_delivery_row *row);
+/* The strings, borrowed until now, and what is said of its receiver become the row's. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_delivery_row_keep(
+    struct hl_delivery_row *row, const struct hl_receiver *receiver);
 
 #endif

@@ -109,6 +109,7 @@ enum hl_attempt_verdict {
 const char *hl_attempt_verdict_text(enum hl_attempt_verdict verdict);
 
 #define HL_ATTEMPT_ERROR_MAX 160
+#define HL_RECEIVER_LABEL    8 /* hex digits */
 
 enum hl_body_where {
     HL_BODY_NONE,   /* there is none */
@@ -218,6 +219,8 @@ struct hl_attempt_report {
     /* How long each part took, microseconds; -1: there was none (a kept connection, plain http). first_byte:
      * from the connection being there to the answer's first byte. */
     int32_t name_us, connect_us, tls_us, first_byte_us;
+    uint64_t sent_size;     /* of the request's body; 0: nothing was sent, or it is not known */
+    uint32_t retry_after_s; /* what the answer asked for; 0: nothing */
     char address[HL_REPORT_ADDRESS_MAX + 1];   /* empty: none was connected to */
     char content_type[HL_REPORT_TYPE_MAX + 1]; /* of the answer; empty: none */
     uint32_t body_n;                           /* the first of the answer's body */
@@ -246,6 +249,11 @@ struct hl_delivery_row {
     int64_t next_ms;
     struct hl_str project, app;
     struct hl_str destination; /* scheme://host, and :port unless it is the scheme's; no more */
+    /* What tells receivers of one host apart (destination.h); empty where the URL cannot be opened. */
+    struct hl_str path;
+    char receiver[HL_RECEIVER_LABEL + 1];
+    int64_t failing_since_ms; /* of its destination; 0: it does not fail */
+    bool is_resent;           /* an admin sent it there: it is not where its run's webhook goes */
     struct hl_attempt_row *attempts; /* owned; oldest first, the newest HL_ATTEMPTS_SHOWN */
     size_t n_attempts;
     uint64_t attempt_count; /* of all rounds, shown or not */

@@ -1,11 +1,22 @@
 /* direct.c - see direct.h. Thread: the sender's. */
 #include "webhook/direct.h"
 
+#include "base/clock.h"
 #include "config/alert_setting.h"
 #include "store/lease.h"
 #include "store/message.h"
 #include "webhook/courier.h"
 #include "webhook/docket.h"
+#include "webhook/transfer_result.h"
+
+static void clear(struct hl_direct *d)
+{
+    d->is_delivered = d->was_tried = false;
+    d->http_status = 0;
+    d->started_ms = d->ended_ms = 0;
+    d->error[0] = '\0';
+    d->report = NULL;
+}
 
 /* What the sender would have been leased. */
 static enum hl_err lease(const struct hl_direct *d, struct hl_leased **out)
@@ -17,6 +28,7 @@ static enum hl_err lease(const struct hl_direct *d, struct hl_leased **out)
         .n = 1,
         .max_attempts = 1,
         .url = d->url,
+        .secret = d->secret,
         .app = HL_STR(HL_ALERT_APP),
         .outcome = {.state = HL_RUN_SUCCESS,
             .encoding = HL_ENCODING_JSON,
@@ -30,7 +42,7 @@ void hl_direct_take(struct hl_direct *d, struct hl_docket *k, struct hl_courier 
 {
     struct hl_leased *leased;
     if (lease(d, &leased) != HL_OK) {
-        hl_direct_reply(d, false);
+        hl_direct_give_up(d);
         return;
     }
     struct hl_parcel *p = hl_docket_add_direct(k, leased, d);
@@ -38,7 +50,7 @@ void hl_direct_take(struct hl_direct *d, struct hl_docket *k, struct hl_courier 
         hl_courier_begin(c, p, p->n);
     } else {
         hl_leased_free(leased);
-        hl_direct_reply(d, false);
+        hl_direct_give_up(d);
     }
 }
 
@@ -46,7 +58,7 @@ void hl_direct_begin(struct hl_parcel *p, struct hl_docket *k, struct hl_courier
 {
     struct hl_leased *leased;
     if (lease(p->direct, &leased) != HL_OK) {
-        hl_direct_end(p, k, c, false);
+        hl_direct_end(p, k, c, NULL);
         return;
     }
     hl_parcel_renew(p, leased);
@@ -55,19 +67,34 @@ void hl_direct_begin(struct hl_parcel *p, struct hl_docket *k, struct hl_courier
     hl_courier_begin(c, p, p->n);
 }
 
-void hl_direct_end(
-    struct hl_parcel *p, struct hl_docket *k, struct hl_courier *c, bool is_delivered)
+static void note_attempt(
+    struct hl_direct *d, const struct hl_parcel *p, const struct hl_transfer_result *result)
+{
+    d->was_tried = true;
+    d->is_delivered = result->http_status / 100 == 2;
+    d->http_status = result->http_status;
+    d->started_ms = p->started_ms;
+    d->ended_ms = hl_clock_wall_ms();
+    hl_str_put(d->error, sizeof(d->error), result->error);
+    d->report = result->report;
+}
+
+void hl_direct_end(struct hl_parcel *p, struct hl_docket *k, struct hl_courier *c,
+    const struct hl_transfer_result *result)
 {
     struct hl_direct *direct = p->direct;
+    clear(direct);
+    if (result)
+        note_attempt(direct, p, result);
     hl_courier_cut(c, p);
     hl_list_remove(&p->line);
     hl_docket_move(k, p, HL_PARCEL_RECORDING);
     hl_docket_drop(k, p);
-    hl_direct_reply(direct, is_delivered);
+    hl_mailbox_post(direct->reply_to, &direct->msg);
 }
 
-void hl_direct_reply(struct hl_direct *d, bool is_delivered)
+void hl_direct_give_up(struct hl_direct *d)
 {
-    d->is_delivered = is_delivered;
+    clear(d);
     hl_mailbox_post(d->reply_to, &d->msg);
 }

@@ -440,3 +440,41 @@ static bool has_ended_well(struct hl_envelope *e)
     e->is_verified = memcmp(sum, e->leased->outcome.body.digest, sizeof sum) == 0;
     return e->is_verified;
 }
+
+/* ---- what it begins with ---- */
+
+/* No character and no group of base64 is cut through. */
+static size_t whole_units(enum hl_encoding encoding, struct hl_str s)
+{
+    size_t n = s.n;
+    if (encoding == HL_ENCODING_BASE64)
+        return n - n % 3;
+    for (int i = 0; i < 4 && n > 0; i++)
+        if (((unsigned char)s.p[--n] & 0xc0) != 0x80)
+            return ((unsigned char)s.p[n] & 0x80) != 0 ? n : n + 1;
+    return s.n;
+}
+
+static enum hl_err append_encoded(struct hl_buf *out, enum hl_encoding encoding, struct hl_str raw)
+{
+    if (encoding == HL_ENCODING_JSON)
+        return hl_buf_append_str(out, raw);
+    bool is_text = encoding == HL_ENCODING_TEXT;
+    enum hl_err err = hl_buf_reserve(out, is_text ? 6 * raw.n : (size_t)hl_base64_size(raw.n) + 4);
+    if (err)
+        return err;
+    out->n += is_text ? hl_json_escape(out->p + out->n, raw.p, raw.n)
+                      : hl_base64_encode(out->p + out->n, raw.p, raw.n);
+    return HL_OK;
+}
+
+enum hl_err hl_envelope_preview(
+    const struct hl_envelope *e, struct hl_str first, struct hl_buf *out, bool *is_whole)
+{
+    *is_whole = first.n >= e->raw_size;
+    first.n = *is_whole ? (size_t)e->raw_size : whole_units(e->encoding, first);
+    enum hl_err err = hl_buf_append_str(out, hl_buf_str(&e->head));
+    if (!err && first.n > 0)
+        err = append_encoded(out, e->encoding, first);
+    return err || !*is_whole ? err : hl_buf_append_str(out, e->tail);
+}

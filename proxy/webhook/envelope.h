@@ -62,4 +62,9 @@ void hl_envelope_rest(struct hl_envelope *e);
  * never given out. */
 HL_MUST_CHECK ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap);
 
+/* What it begins with, as far as that is known from `first`, the first bytes of the response as it is kept: appended to
+ * `out`. `*is_whole`: that is all of it. Reads nothing. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_envelope_preview(
+    const struct hl_envelope *e, struct hl_str first, struct hl_buf *out, bool *is_whole);
+
 #endif

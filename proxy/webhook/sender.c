@@ -280,8 +280,7 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     HL_CRASH_POINT(WEBHOOK_ANSWERED);
     if (p->direct) {
         hl_attempt_span_end(p, result, result->http_status / 100 == 2);
-        free(result->report);
-        hl_direct_end(p, &s->docket, &s->courier, result->http_status / 100 == 2);
+        hl_direct_end(p, &s->docket, &s->courier, result);
         return;
     }
     enum hl_attempt_verdict verdict = hl_verdict_of(&s->config->retried, p, result);
@@ -389,7 +388,7 @@ static void abandon(struct hl_sender *s, struct hl_parcel *p);
 static void take_direct(struct hl_sender *s, struct hl_direct *direct)
 {
     if (s->is_stopping)
-        hl_direct_reply(direct, false);
+        hl_direct_give_up(direct);
     else
         hl_direct_take(direct, &s->docket, &s->courier);
 }
@@ -504,7 +503,7 @@ static void abandon_all(struct hl_sender *s, enum hl_parcel_state state)
 static void abandon(struct hl_sender *s, struct hl_parcel *p)
 {
     if (p->direct) {
-        hl_direct_end(p, &s->docket, &s->courier, false);
+        hl_direct_end(p, &s->docket, &s->courier, NULL);
         return;
     }
     bool is_under_way = p->state == HL_PARCEL_SENDING;
@@ -539,6 +538,8 @@ void hl_sender_free(struct hl_sender *sender)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
         else if (msg->type == HL_STORE_LIST_DELIVERIES)
             hl_recall_free(msg);
+        else if (msg->type == HL_DIRECT)
+            hl_direct_give_up(HL_CONTAINER_OF(msg, struct hl_direct, msg));
     }
     hl_docket_fini(&sender->docket);
     hl_shares_fini(&sender->shares);

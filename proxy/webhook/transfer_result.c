@@ -96,6 +96,12 @@ static int32_t connect_us(const struct hl_transfer *t, int64_t looked_us, int64_
     return span_us(looked_us, connected_us);
 }
 
+static uint32_t seconds(uint64_t ms)
+{
+    uint64_t s = (ms + 999) / 1000;
+    return s < UINT32_MAX ? (uint32_t)s : UINT32_MAX;
+}
+
 /* Times of libcurl's are from the transfer's beginning on, and 0 for what did not come; of a kept connection it
  * counts no connecting. */
 static struct hl_attempt_report *report(const struct hl_transfer *t)
@@ -108,6 +114,8 @@ static struct hl_attempt_report *report(const struct hl_transfer *t)
     int64_t secured = info_us(t, CURLINFO_APPCONNECT_TIME_T);
     int64_t ready = info_us(t, CURLINFO_PRETRANSFER_TIME_T);
     bool is_new = t->opened > 0;
+    r->sent_size = t->requests > 0 ? t->size : 0;
+    r->retry_after_s = t->has_head ? seconds(t->retry_after_ms) : 0;
     r->name_us = t->name_us;
     r->connect_us = is_new ? connect_us(t, looked, connected) : -1;
     r->tls_us = is_new && connected > 0 ? span_us(connected, secured) : -1;

@@ -9,6 +9,7 @@
 #include "store/import/import.h"
 #include "store/import/passage.h"
 #include "store/import/source.h"
+#include "store/key.h"
 #include "store/postgres/row.h"
 #include "store/postgres/statement.h"
 #include "store/sqlite/database.h"
@@ -17,7 +18,10 @@ struct delivery {
     struct hl_id delivery_id, run_id;
     struct hl_str project, app;
     int64_t run_state, state, round, n, max_attempts, created_ms, done_ms, due_ms, failing_ms;
-    bool is_leased;
+    bool is_leased, has_lane;
+    int64_t lane;
+    struct hl_str url, secret; /* as they stood; empty: where its run's webhook goes */
+    struct hl_buf sealed_url, sealed_secret;
 };
 
 static const struct hl_column moved_delivery_columns[] = {
@@ -41,8 +45,47 @@ static void read_delivery(struct hl_sql_row *row, int64_t lead_ms, struct delive
 {
     hl_sql_columns(row, &moved, d);
     d->is_leased = hl_sql_int(row);
+    d->url = hl_sql_str(row);
+    d->secret = hl_sql_str(row);
     if (d->due_ms > 0)
         d->due_ms -= lead_ms;
+}
+
+/* One that does not open stays empty, and is counted. */
+static enum hl_err reseal(struct hl_passage *p, struct delivery *d, const char *from,
+    const char *to, struct hl_str sealed, struct hl_buf *out)
+{
+    struct hl_buf plain = {0};
+    out->n = 0;
+    if (sealed.n == 0)
+        return HL_OK;
+    enum hl_err err = hl_unseal_append(&p->db->sealer, from, &d->run_id, sealed, &plain);
+    if (!err)
+        err = hl_seal(&p->sealer, to, &d->run_id, hl_buf_str(&plain), out);
+    if (!err && out == &d->sealed_url) {
+        d->lane = (int64_t)hl_key_lane(p->sealer.key, hl_buf_str(&plain));
+        d->has_lane = true;
+    }
+    if (plain.n > 0)
+        explicit_bzero(plain.p, plain.n);
+    hl_buf_fini(&plain);
+    p->done->unreadable += err == HL_ERR_CORRUPT;
+    return err == HL_ERR_CORRUPT ? HL_OK : err;
+}
+
+static enum hl_err reseal_both(struct hl_passage *p, struct delivery *d)
+{
+    d->has_lane = false;
+    enum hl_err err = reseal(p, d, "webhook.url", "run.url", d->url, &d->sealed_url);
+    return err ? err : reseal(p, d, "webhook.secret", "run.secret", d->secret, &d->sealed_secret);
+}
+
+static void add_elsewhere(struct hl_pg_columns *rows, const struct delivery *d)
+{
+    hl_pg_columns_bytes_if(rows, HL_WRITE_P_URL, d->sealed_url.n > 0, hl_buf_str(&d->sealed_url));
+    hl_pg_columns_bytes_if(
+        rows, HL_WRITE_P_SECRET, d->sealed_secret.n > 0, hl_buf_str(&d->sealed_secret));
+    hl_pg_columns_int_if(rows, HL_WRITE_P_LANE, d->has_lane, d->lane);
 }
 
 static void settle(const struct hl_passage *p, struct delivery *d)
@@ -62,6 +105,8 @@ static void add_no_report(struct hl_pg_columns *more)
     hl_pg_columns_null(more, HL_WRITE_P_ADDRESS, HL_PG_BYTES);
     hl_pg_columns_null(more, HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES);
     hl_pg_columns_null(more, HL_WRITE_P_BODY, HL_PG_BYTES);
+    hl_pg_columns_null(more, HL_WRITE_P_SENT_SIZE, HL_PG_INT);
+    hl_pg_columns_null(more, HL_WRITE_P_RETRY_AFTER_S, HL_PG_INT);
 }
 
 static void add_report(struct hl_pg_columns *more, struct hl_str packed)
@@ -78,6 +123,8 @@ static void add_report(struct hl_pg_columns *more, struct hl_str packed)
     hl_pg_columns_bytes(more, HL_WRITE_P_ADDRESS, hl_str_from(report->address));
     hl_pg_columns_bytes(more, HL_WRITE_P_CONTENT_TYPE, hl_str_from(report->content_type));
     hl_pg_columns_bytes(more, HL_WRITE_P_BODY, (struct hl_str){report->body, report->body_n});
+    hl_pg_columns_int(more, HL_WRITE_P_SENT_SIZE, (int64_t)report->sent_size);
+    hl_pg_columns_int(more, HL_WRITE_P_RETRY_AFTER_S, report->retry_after_s);
     free(report);
 }
 
@@ -121,7 +168,8 @@ static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
         {HL_WRITE_P_ERROR, HL_PG_BYTES}, {HL_WRITE_P_NAME_US, HL_PG_INT},
         {HL_WRITE_P_CONNECT_US, HL_PG_INT}, {HL_WRITE_P_TLS_US, HL_PG_INT},
         {HL_WRITE_P_FIRST_BYTE_US, HL_PG_INT}, {HL_WRITE_P_ADDRESS, HL_PG_BYTES},
-        {HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES}, {HL_WRITE_P_BODY, HL_PG_BYTES}};
+        {HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES}, {HL_WRITE_P_BODY, HL_PG_BYTES},
+        {HL_WRITE_P_SENT_SIZE, HL_PG_INT}, {HL_WRITE_P_RETRY_AFTER_S, HL_PG_INT}};
     PGresult *result;
     if (p->rows.rows == 0)
         return HL_OK;
@@ -145,24 +193,28 @@ static enum hl_err send_batch(struct hl_passage *p, const struct hl_id *last)
     return HL_OK;
 }
 
-static enum hl_err take_all(struct hl_passage *p, sqlite3_stmt *st, struct hl_sql_args *attempts)
+static enum hl_err take_all(
+    struct hl_passage *p, sqlite3_stmt *st, struct hl_sql_args *attempts, struct delivery *d)
 {
     struct hl_sql_row row;
-    struct delivery d = {.delivery_id = p->after};
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
-        read_delivery(&row, p->db->base.noted.lead_ms, &d);
-        settle(p, &d);
+        read_delivery(&row, p->db->base.noted.lead_ms, d);
+        settle(p, d);
+        err = reseal_both(p, d);
+        if (err)
+            return err;
         hl_pg_columns_record(&p->rows, &hl_import_write_statements[HL_WRITE_DELIVERIES],
-            HL_WRITE_P_DELIVERY_ID, &moved, &d);
+            HL_WRITE_P_DELIVERY_ID, &moved, d);
+        add_elsewhere(&p->rows, d);
         hl_pg_columns_end_row(&p->rows);
-        err = take_attempts(p, attempts, &d.delivery_id);
+        err = take_attempts(p, attempts, &d->delivery_id);
         if (!err && hl_passage_is_full(p))
-            err = send_batch(p, &d.delivery_id);
+            err = send_batch(p, &d->delivery_id);
         if (err)
             return err;
     }
-    return err == HL_ERR_NOT_FOUND ? send_batch(p, &d.delivery_id) : err;
+    return err == HL_ERR_NOT_FOUND ? send_batch(p, &d->delivery_id) : err;
 }
 
 enum hl_err hl_import_deliveries(struct hl_passage *p)
@@ -177,7 +229,10 @@ enum hl_err hl_import_deliveries(struct hl_passage *p)
     enum hl_err err = st && of_one ? HL_OK : HL_ERR_IO;
     if (!err) {
         hl_sql_bind_id(&args, HL_READ_P_AFTER, &after);
-        err = take_all(p, st, &attempts);
+        struct delivery d = {.delivery_id = p->after};
+        err = take_all(p, st, &attempts, &d);
+        hl_buf_fini(&d.sealed_url);
+        hl_buf_fini(&d.sealed_secret);
     }
     sqlite3_finalize(st);
     sqlite3_finalize(of_one);

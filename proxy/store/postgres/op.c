@@ -29,6 +29,8 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
         return hl_id_is_nil(&((const struct hl_redeliver *)m)->delivery_id)
                    ? &hl_pg_op_redeliver_many
                    : &hl_pg_op_redeliver_one;
+    case HL_STORE_RESEND:
+        return &hl_pg_op_resend;
     case HL_STORE_ADD_ACCOUNT:
         return &hl_pg_op_account_add;
     case HL_STORE_REVOKE_ACCOUNT:

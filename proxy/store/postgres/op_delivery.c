@@ -1,7 +1,9 @@
 /* op_delivery.c - attempts of deliveries, their outcomes, and deliveries that are made anew. */
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/metric.h"
 #include "store/gauges.h"
+#include "store/key.h"
 #include "store/lease.h"
 #include "store/message.h"
 #include "store/postgres/bodies.h"
@@ -10,6 +12,7 @@
 #include "store/postgres/param.h"
 #include "store/postgres/places.h"
 #include "store/postgres/row.h"
+#include "store/secret.h"
 
 /* Redeliveries are cut into pieces, so that a hundred thousand of them hold nobody up. */
 #define REDELIVER_STEP 128
@@ -105,6 +108,8 @@ static void add_report(struct hl_pg_columns *c, const struct hl_attempt_report *
     add_text(c, HL_PG_P_ADDRESS, hl_str_from(r->address));
     add_text(c, HL_PG_P_CONTENT_TYPE, hl_str_from(r->content_type));
     add_text(c, HL_PG_P_BODY, (struct hl_str){r->body, r->body_n});
+    hl_pg_columns_int_if(c, HL_PG_P_SENT_SIZE, r->sent_size > 0, (int64_t)r->sent_size);
+    hl_pg_columns_int_if(c, HL_PG_P_RETRY_AFTER_S, r->retry_after_s > 0, r->retry_after_s);
 }
 
 static void add_outcome(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
@@ -253,3 +258,53 @@ const struct hl_pg_operation hl_pg_op_redeliver_many = {.query = HL_PG_DO_REDELI
     .bind = bind_many,
     .read = read_redeliver,
     .note = note_redeliver};
+
+/* --- to another URL ------------------------------------------------------------------------- */
+
+static const struct hl_resend *resend_of(const struct hl_pg_op *op)
+{
+    return (const struct hl_resend *)op->m;
+}
+
+/* Sealed as the run's are, for that is what they are in place of. Empty: null. */
+static void bind_sealed(struct hl_pg_store *s, struct hl_pg_params *p, unsigned param,
+    const char *place, const struct hl_id *run_id, struct hl_str plain)
+{
+    struct hl_buf sealed = {0};
+    enum hl_err err = plain.n > 0 ? hl_seal(&s->sealer, place, run_id, plain, &sealed) : HL_OK;
+    if (err)
+        p->err = err;
+    if (sealed.n > 0)
+        hl_pg_add_str(p, param, hl_buf_str(&sealed));
+    else
+        hl_pg_add_null(p, param);
+    hl_buf_fini(&sealed);
+}
+
+static void bind_resend(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
+{
+    const struct hl_resend *r = resend_of(op);
+    hl_pg_add_id(p, HL_PG_P_FROM, &r->delivery_id);
+    hl_pg_add_id(p, HL_PG_P_RUN_ID, &r->run_id);
+    hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &r->resent_as);
+    hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
+    hl_pg_add_int(p, HL_PG_P_LANE, (int64_t)hl_key_lane(&s->keys.key, r->url));
+    hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
+    bind_sealed(s, p, HL_PG_P_URL, "run.url", &r->run_id, r->url);
+    bind_sealed(s, p, HL_PG_P_SECRET, "run.secret", &r->run_id, r->secret);
+    hl_pg_add_kept_since(s, p);
+    hl_pg_audit_bind(p, op->m);
+}
+
+static void note_resend(struct hl_pg_store *s, struct hl_pg_op *op)
+{
+    if (op->rc != HL_OK)
+        return;
+    hl_pg_full_note_url(s, resend_of(op)->url);
+    hl_counter_add(&s->gauges.pending_deliveries, 1);
+    s->dispatch.leases_more = true;
+    hl_pg_notify_work(s);
+}
+
+const struct hl_pg_operation hl_pg_op_resend = {
+    .query = HL_PG_DO_RESEND, .is_single = true, .bind = bind_resend, .note = note_resend};

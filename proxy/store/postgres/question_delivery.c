@@ -1,5 +1,5 @@
-/* question_delivery.c - what is asked of deliveries and of their destinations. Of sealed webhook URLs only scheme, host
- * and port are in a list. */
+/* question_delivery.c - what is asked of deliveries and of their destinations. Of sealed webhook URLs a list has what
+ * destination.h says. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +19,26 @@
 static enum hl_err read_delivery(
     struct hl_pg_store *s, struct hl_pg_row *from, struct hl_delivery_row *row)
 {
-    char destination[HL_DESTINATION_MAX];
+    struct hl_receiver receiver;
     *row = (struct hl_delivery_row){0};
     hl_pg_read_columns(from, &hl_delivery_row_columns, row);
-    row->destination =
-        hl_destination_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), destination);
+    hl_receiver_unseal(&s->sealer, "run.url", &row->run_id, hl_pg_str(from), &receiver);
+    (void)hl_pg_str(from); /* the secret */
+    row->failing_since_ms = hl_pg_int(from);
+    row->is_resent = hl_pg_int(from);
+    (void)hl_pg_str(from); /* traceparent */
     row->attempt_count = (uint64_t)hl_pg_int(from);
-    return hl_delivery_row_keep(row);
+    return hl_delivery_row_keep(row, &receiver);
 }
 
-#define URL_AT 12 /* the column */
+/* The columns; behind the URL's is the secret's. */
+#define URL_AT         12
+#define TRACEPARENT_AT 16
 
 /* The columns of an attempt begin where those of its delivery end; null: it has none. */
-#define ATTEMPT_AT 14
+#define ATTEMPT_AT 18
 /* Those of a search behind them. */
-#define END_AT 28
+#define END_AT 34
 
 /* Null: there is no report, or it was not asked for. */
 static enum hl_err read_report(struct hl_pg_row *from, struct hl_attempt_row *a)
@@ -53,6 +58,8 @@ static enum hl_err read_report(struct hl_pg_row *from, struct hl_attempt_row *a)
     r->body_n = body.n < sizeof(r->body) ? (uint32_t)body.n : (uint32_t)sizeof(r->body);
     if (r->body_n > 0)
         memcpy(r->body, body.p, r->body_n);
+    r->sent_size = (uint64_t)hl_pg_int(from);
+    r->retry_after_s = (uint32_t)hl_pg_int(from);
     return HL_OK;
 }
 
@@ -187,16 +194,28 @@ static enum hl_pg_sql bind_get_delivery(
     return HL_PG_DO_ASK_DELIVERIES;
 }
 
+/* Where it goes, and what it is signed with. */
+static enum hl_err open_webhook(
+    struct hl_pg_store *s, const PGresult *result, struct hl_get_delivery *g)
+{
+    struct hl_pg_row from = {.result = result, .column = URL_AT};
+    const struct hl_id *run_id = &g->delivery.run_id;
+    struct hl_str url = hl_pg_str(&from), secret = hl_pg_str(&from);
+    enum hl_err err = hl_unseal_append(&s->sealer, "run.url", run_id, url, &g->webhook_url);
+    if (!err && secret.n > 0)
+        err = hl_unseal_append(&s->sealer, "run.secret", run_id, secret, &g->webhook_secret);
+    from.column = TRACEPARENT_AT;
+    return err ? err : hl_buf_append_str(&g->traceparent, hl_pg_str(&from));
+}
+
 static enum hl_err read_get_delivery(
     struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
 {
     struct hl_get_delivery *g = (struct hl_get_delivery *)m;
     size_t count = 0;
     enum hl_err err = read_deliveries(s, result, PQntuples(result), &g->delivery, 1, &count);
-    struct hl_pg_row from = {.result = result, .column = URL_AT};
     if (!err && count > 0 && g->delivery.destination.n > 0)
-        err = hl_unseal_append(
-            &s->sealer, "run.url", &g->delivery.run_id, hl_pg_str(&from), &g->webhook_url);
+        err = open_webhook(s, result, g);
     if (err)
         hl_delivery_row_fini(&g->delivery);
     return err || count > 0 ? err : HL_ERR_NOT_FOUND;

@@ -56,6 +56,17 @@ static bool is_beyond(const struct hl_pg_store *s, struct hl_store_msg *m)
     return is || a->is_over_destination;
 }
 
+/* Likewise of one that is to go elsewhere. */
+static bool has_no_room(const struct hl_pg_store *s, struct hl_store_msg *m)
+{
+    struct hl_resend *r = (struct hl_resend *)m;
+    if (m->msg.type != HL_STORE_RESEND)
+        return false;
+    bool is_full = hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending;
+    r->is_over_destination = !is_full && hl_pg_is_destination_full(s, r->url);
+    return is_full || r->is_over_destination;
+}
+
 /* What no transaction is needed for to be refused. One with a key may be a repetition. */
 static enum hl_err check(const struct hl_store_msg *m, bool is_busy)
 {
@@ -145,7 +156,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
 {
     size_t weight = hl_operation_weigh(m);
     bool is_busy = is_beyond(s, m);
-    enum hl_err refusal = check(m, is_busy);
+    enum hl_err refusal = has_no_room(s, m) ? HL_ERR_BUSY : check(m, is_busy);
     if (is_crowded(s, m)) {
         hl_pg_reply(s, m, weight, HL_OK);
         return;

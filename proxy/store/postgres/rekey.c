@@ -7,6 +7,8 @@
  * Last, in one transaction, comes what all replicas share, with the check value. Whoever seals with
  * the old key meanwhile would lose what it seals: while such a replica lives nothing is done.
  *
+ * Deliveries that go elsewhere than their runs' webhooks are few, and are sealed anew one by one.
+ *
  * A webhook's lane comes from the key too. That of the run is made anew; its deliveries keep theirs,
  * and so count apart from newer ones of the same destination. */
 #include "store/postgres/rekey.h"
@@ -218,6 +220,73 @@ static enum hl_err rekey_runs(struct rekey *r)
     return err;
 }
 
+/* --- deliveries with a URL of their own -------------------------------------------------------------- */
+
+static enum hl_err write_delivery(
+    struct rekey *r, const struct hl_id *id, struct hl_str url, struct hl_str secret)
+{
+    PGresult *result;
+    hl_pg_params_clear(&r->params);
+    hl_pg_add_id(&r->params, HL_PG_ONCE_P_DELIVERY_ID, id);
+    hl_pg_add_str(&r->params, HL_PG_ONCE_P_URL, url);
+    if (secret.n > 0)
+        hl_pg_add_str(&r->params, HL_PG_ONCE_P_SECRET, secret);
+    else
+        hl_pg_add_null(&r->params, HL_PG_ONCE_P_SECRET);
+    enum hl_err err =
+        hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_WRITE_DELIVERY],
+            &r->params, &result, r->why, r->why_len);
+    PQclear(result);
+    return err;
+}
+
+static enum hl_err rekey_delivery(struct rekey *r, struct hl_pg_row *row)
+{
+    struct hl_buf anew[2] = {{0}};
+    struct hl_str values[2];
+    struct hl_id run_id;
+    bool is_new[2] = {false, false};
+    enum hl_err err = HL_OK;
+    hl_pg_id(row, &r->last);
+    hl_pg_id(row, &run_id);
+    for (int i = 0; i < 2 && !err; i++) {
+        values[i] = hl_pg_str(row);
+        if (values[i].n > 0)
+            err = seal_anew(r, places[URL + i], &run_id, values[i], &anew[i], &is_new[i]);
+        if (is_new[i])
+            values[i] = hl_buf_str(&anew[i]);
+    }
+    if (!err && (is_new[0] || is_new[1]))
+        err = write_delivery(r, &r->last, values[0], values[1]);
+    if (!err)
+        r->done->values += (uint64_t)is_new[0] + is_new[1];
+    hl_buf_fini(&anew[0]);
+    hl_buf_fini(&anew[1]);
+    return err;
+}
+
+static enum hl_err rekey_deliveries(struct rekey *r)
+{
+    enum hl_err err = HL_OK;
+    int n = RUNS_AT_ONCE;
+    r->after = (struct hl_id){0};
+    while (!err && n == RUNS_AT_ONCE) {
+        PGresult *found;
+        hl_pg_params_clear(&r->params);
+        hl_pg_add_id(&r->params, HL_PG_ONCE_P_AFTER, &r->after);
+        hl_pg_add_int(&r->params, HL_PG_ONCE_P_MAX, RUNS_AT_ONCE);
+        err =
+            hl_pg_session_do(&r->session, &hl_pg_once_statements[HL_PG_ONCE_REKEY_READ_DELIVERIES],
+                &r->params, &found, r->why, r->why_len);
+        n = err ? 0 : PQntuples(found);
+        for (int i = 0; i < n && !err; i++)
+            err = rekey_delivery(r, &(struct hl_pg_row){.result = found, .row = i});
+        r->after = r->last;
+        PQclear(found);
+    }
+    return err;
+}
+
 /* --- what all replicas share ------------------------------------------------------------------------ */
 
 static enum hl_err write_shared(struct rekey *r, struct hl_str name, struct hl_str value)
@@ -318,6 +387,8 @@ static enum hl_err rekey_all(struct rekey *r)
         err = look_for_others(r);
     if (!err)
         err = rekey_runs(r);
+    if (!err)
+        err = rekey_deliveries(r);
     if (!err)
         err = look_for_others(r);
     return err ? err : rekey_shared(r);

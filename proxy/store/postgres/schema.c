@@ -348,10 +348,16 @@ static const char *const nineteenth[] = {"ALTER TABLE ~.run ADD COLUMN tags text
     TAG_PARTITIONS,
     MAKE_PARTITIONS("CREATE OR REPLACE", "'run', 'delivery', 'attempt', 'body', 'tag'"), NULL};
 
+/* A delivery may go elsewhere than its run says; a replica of an older hookline sends it where the run's goes. What is
+ * known of attempts beside their outcomes. */
+static const char *const twentieth[] = {
+    "ALTER TABLE ~.delivery ADD COLUMN url bytea, ADD COLUMN secret bytea",
+    "ALTER TABLE ~.attempt ADD COLUMN sent_size bigint, ADD COLUMN retry_after_s bigint", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth, eighteenth, nineteenth};
+    seventeenth, eighteenth, nineteenth, twentieth};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -1,5 +1,5 @@
 /* answer_delivery.c - one delivery, a list of them, and a list of their destinations. The reader's thread, inside a
- * transaction. Of sealed webhook URLs only scheme, host and port are in a list. A project's destinations are found by
+ * transaction. Of sealed webhook URLs a list has what destination.h says. A project's destinations are found by
  * leaps over an index, and of each only the newest deliveries are looked at: what waits for one may be a million. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,21 @@
 /* Of how many ids a search reads a part at a time. */
 #define SEARCH_PIECE 2000
 
-/* `url`, where it is not NULL, gets the webhook's whole URL, if it can be opened. */
-static enum hl_err ask_delivery(
-    struct hl_reading *r, const struct hl_id *id, struct hl_delivery_row *row, struct hl_buf *url)
+/* Where it goes, and what it is signed with, if that can be opened. */
+static enum hl_err open_webhook(struct hl_reading *r, const struct hl_id *run_id, struct hl_str url,
+    struct hl_str secret, struct hl_str traceparent, struct hl_get_delivery *g)
 {
-    char destination[HL_DESTINATION_MAX];
+    enum hl_err err = hl_unseal_append(&r->sealer, "webhook.url", run_id, url, &g->webhook_url);
+    if (!err && secret.n > 0)
+        err = hl_unseal_append(&r->sealer, "webhook.secret", run_id, secret, &g->webhook_secret);
+    return err ? err : hl_buf_append_str(&g->traceparent, traceparent);
+}
+
+/* `one`: NULL, or who is told where it goes, too. */
+static enum hl_err ask_delivery(struct hl_reading *r, const struct hl_id *id,
+    struct hl_delivery_row *row, struct hl_get_delivery *one)
+{
+    struct hl_receiver receiver;
     struct hl_sql_row from;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_DELIVERY);
     hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, id);
@@ -30,13 +40,14 @@ static enum hl_err ask_delivery(
         return err;
     *row = (struct hl_delivery_row){0};
     hl_sql_columns(&from, &hl_delivery_row_columns, row);
-    struct hl_str sealed = hl_sql_str(&from);
-    row->destination =
-        hl_destination_unseal(&r->sealer, "webhook.url", &row->run_id, sealed, destination);
-    if (url && row->destination.n > 0)
-        err = hl_unseal_append(&r->sealer, "webhook.url", &row->run_id, sealed, url);
+    struct hl_str url = hl_sql_str(&from), secret = hl_sql_str(&from);
+    row->failing_since_ms = hl_sql_int(&from);
+    row->is_resent = hl_sql_int(&from);
+    hl_receiver_unseal(&r->sealer, "webhook.url", &row->run_id, url, &receiver);
+    if (one && receiver.destination_n > 0)
+        err = open_webhook(r, &row->run_id, url, secret, hl_sql_str(&from), one);
     if (!err)
-        err = hl_delivery_row_keep(row);
+        err = hl_delivery_row_keep(row, &receiver);
     hl_reading_done(r, HL_ASK_DELIVERY);
     return err;
 }
@@ -97,7 +108,7 @@ static enum hl_err ask_attempts(
 
 enum hl_err hl_sqlite_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
 {
-    enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery, &g->webhook_url);
+    enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery, g);
     if (!err && !hl_store_name_fits(g->delivery.project, g->project))
         err = HL_ERR_NOT_FOUND;
     if (!err)

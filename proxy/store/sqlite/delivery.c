@@ -2,10 +2,12 @@
  * store's thread, inside a transaction. What is done with one that is leased is lease.c's. */
 #include "store/sqlite/delivery.h"
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "store/backlog.h"
 #include "store/driver.h"
 #include "store/lease.h"
+#include "store/secret.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/running_run.h"
 
@@ -93,7 +95,7 @@ static enum hl_err count_buried(struct hl_database *db, uint64_t lane, bool is_l
     return err ? err : hl_lanes_end_leased(&db->base.backlog->lanes, lane, false, true);
 }
 
-/* A run has one delivery: its id will do for that, too. */
+/* A run has one delivery, unless somebody sent it elsewhere, too: its id will do for that. */
 enum hl_err hl_stored_delivery_bury_nameless(struct hl_database *db, bool is_leased, int64_t now_ms)
 {
     struct hl_sql_row row;
@@ -189,4 +191,52 @@ enum hl_err hl_stored_delivery_redeliver(
     }
     *is_done = err == HL_ERR_NOT_FOUND;
     return hl_database_end(db, err == HL_ERR_NOT_FOUND ? HL_OK : err);
+}
+
+/* --- to another URL ------------------------------------------------------------------------- */
+
+/* Sealed as the run's are, for that is what they are in place of. */
+static enum hl_err seal_both(
+    struct hl_database *db, const struct hl_resend *r, struct hl_buf *url, struct hl_buf *secret)
+{
+    enum hl_err err = hl_seal(&db->sealer, "webhook.url", &r->run_id, r->url, url);
+    if (!err && r->secret.n > 0)
+        err = hl_seal(&db->sealer, "webhook.secret", &r->run_id, r->secret, secret);
+    return err;
+}
+
+static enum hl_err add_elsewhere(struct hl_database *db, const struct hl_resend *r, uint64_t lane,
+    struct hl_str url, struct hl_str secret, int64_t now_ms)
+{
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ADD_ELSEWHERE);
+    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &r->resent_as);
+    hl_sql_bind_id(args, HL_SQL_P_FROM, &r->delivery_id);
+    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, &r->run_id);
+    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
+    hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
+    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
+    hl_sql_bind_blob(args, HL_SQL_P_URL, url);
+    if (secret.n > 0)
+        hl_sql_bind_blob(args, HL_SQL_P_SECRET, secret);
+    else
+        hl_sql_bind_null(args, HL_SQL_P_SECRET);
+    enum hl_err err = hl_database_run(db, HL_SQL_DELIVERY_ADD_ELSEWHERE);
+    return err ? err : hl_lanes_add_pending(&db->base.backlog->lanes, lane);
+}
+
+enum hl_err hl_stored_delivery_resend(
+    struct hl_driver *d, const struct hl_resend *r, uint64_t lane, int64_t now_ms)
+{
+    struct hl_database *db = hl_database_of(d);
+    struct hl_stored_delivery delivery;
+    struct hl_buf url = {0}, secret = {0};
+    enum hl_err err =
+        hl_stored_delivery_find(db, &r->delivery_id, r->project[0] ? r->project : NULL, &delivery);
+    if (!err)
+        err = seal_both(db, r, &url, &secret);
+    if (!err)
+        err = add_elsewhere(db, r, lane, hl_buf_str(&url), hl_buf_str(&secret), now_ms);
+    hl_buf_fini(&url);
+    hl_buf_fini(&secret);
+    return hl_database_end(db, err);
 }

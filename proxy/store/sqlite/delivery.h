@@ -10,6 +10,7 @@ struct hl_database;
 struct hl_driver;
 struct hl_id;
 struct hl_redeliver;
+struct hl_resend;
 struct hl_stored_run;
 
 struct hl_stored_delivery {
@@ -37,5 +38,7 @@ HL_MUST_CHECK enum hl_err hl_stored_delivery_bury_nameless(
 /* See driver.h. */
 enum hl_err hl_stored_delivery_redeliver(
     struct hl_driver *d, struct hl_redeliver *r, unsigned max, int64_t now_ms, bool *is_done);
+enum hl_err hl_stored_delivery_resend(
+    struct hl_driver *d, const struct hl_resend *r, uint64_t lane, int64_t now_ms);
 
 #endif

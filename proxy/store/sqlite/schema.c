@@ -68,8 +68,8 @@ static const char *const newest[] = {
     " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
     " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL,"
     " n INTEGER NOT NULL, max_attempts INTEGER NOT NULL, is_leased INTEGER NOT NULL,"
-    " created_ms INTEGER NOT NULL, done_ms INTEGER, due_ms INTEGER, attempt_ms INTEGER)"
-    " WITHOUT ROWID;"
+    " created_ms INTEGER NOT NULL, done_ms INTEGER, due_ms INTEGER, attempt_ms INTEGER,"
+    " url BLOB, secret BLOB) WITHOUT ROWID;"
     "CREATE INDEX delivery_by_run ON delivery (run_id);"
     "CREATE INDEX delivery_by_state ON delivery (app_id, state, delivery_id);"
     "CREATE INDEX delivery_due ON delivery (lane, delivery_id)"
@@ -268,6 +268,10 @@ static const char *const changes[] = {
 
     /* Tags of runs. */
     "ALTER TABLE run ADD COLUMN tags TEXT;" TAG_TABLE,
+
+    /* A delivery may go elsewhere than its run says. Reports of attempts have more (attempt.h). */
+    "ALTER TABLE delivery ADD COLUMN url BLOB;"
+    "ALTER TABLE delivery ADD COLUMN secret BLOB;",
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -269,10 +269,11 @@ static void close_all(struct hl_driver *d)
     .release = hl_claim_release, .cancel = hl_stored_run_cancel, .expire = hl_due_expire,          \
     .recall = hl_due_recall, .lease = hl_lease_take, .attempt = hl_lease_attempt,                  \
     .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
-    .add_account = hl_account_add, .revoke_account = hl_account_revoke,                            \
-    .limit_account = hl_account_limit, .touch_accounts = hl_account_touch,                         \
-    .audit = hl_audit_write, .keep_text = hl_text_keep, .tally = hl_app_tell_minutes,              \
-    .purge = hl_purge_step, .shed = hl_shed_step, .survey = hl_upkeep_survey, .close = close_all
+    .resend = hl_stored_delivery_resend, .add_account = hl_account_add,                            \
+    .revoke_account = hl_account_revoke, .limit_account = hl_account_limit,                        \
+    .touch_accounts = hl_account_touch, .audit = hl_audit_write, .keep_text = hl_text_keep,        \
+    .tally = hl_app_tell_minutes, .purge = hl_purge_step, .shed = hl_shed_step,                    \
+    .survey = hl_upkeep_survey, .close = close_all
 
 static const struct hl_driver_vt on_disk = {
     OPERATIONS,

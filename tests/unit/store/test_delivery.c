@@ -345,3 +345,106 @@ STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
     for (size_t i = 0; i < HL_ARRAY_LEN(waiting) && waiting[i]; i++)
         hl_leased_free(waiting[i]);
 }
+
+/* --- to another URL ------------------------------------------------------------------------------ */
+
+#define ELSEWHERE "https://elsewhere.example/T0000/9f8c7b6a5d4e3f2a1b0c?token=x"
+
+static enum hl_err resend(
+    struct fixture *f, const struct hl_leased *l, const char *secret, struct hl_id *resent_as)
+{
+    const struct hl_resend from = {.delivery_id = l->delivery_id,
+        .run_id = l->run_id,
+        .resent_as = *resent_as = new_id(f),
+        .project = "p",
+        .url = HL_STR(ELSEWHERE),
+        .secret = hl_str_from(secret)};
+    struct hl_resend *r = hl_resend_new(&from);
+    enum hl_err rc = ask(f, &f->asker, &r->m);
+    hl_resend_free(r);
+    return rc;
+}
+
+static struct hl_get_delivery one_delivery(struct fixture *f, const struct hl_id *id)
+{
+    struct hl_get_delivery g = {
+        .m.msg.type = HL_STORE_GET_DELIVERY, .delivery_id = *id, .project = "p"};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    return g;
+}
+
+STORE_TEST(what_was_sent_goes_to_another_url_as_a_new_delivery_with_a_secret_of_its_own)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    struct hl_id id;
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(resend(f, l, "other", &id), HL_OK);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_ok, 1);
+    cr_assert_eq(deliveries_of(f, &l->run_id).run.deliveries_pending, 1);
+    give_lease_credit(f, 1);
+    struct hl_leased *to = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert(hl_id_eq(&to->delivery_id, &id));
+    cr_assert(hl_id_eq(&to->run_id, &l->run_id));
+    cr_assert(hl_str_eq(to->url, HL_STR(ELSEWHERE)));
+    cr_assert(hl_str_eq(to->secret, HL_STR("other")));
+    cr_assert_neq(to->lane, l->lane);
+    cr_assert_eq(to->outcome.body.size, l->outcome.body.size);
+    cr_assert_eq(say_outcome(f, to, 1, HL_ATTEMPT_RETRY), HL_OK);
+    struct hl_attempt a = {
+        .m.msg.type = HL_STORE_ATTEMPT, .delivery_id = id, .round = to->round, .n = 2};
+    cr_assert_eq(ask(f, &f->sender, &a.m), HL_OK);
+    cr_assert(hl_str_eq(a.leased->url, HL_STR(ELSEWHERE)));
+    cr_assert(hl_str_eq(a.leased->secret, HL_STR("other")));
+    hl_leased_free(a.leased);
+    hl_leased_free(to);
+    hl_leased_free(l);
+}
+
+STORE_TEST(one_that_went_elsewhere_says_where_and_the_first_one_still_where_it_went)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    struct hl_id id;
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
+    cr_assert_eq(resend(f, l, "", &id), HL_OK);
+    struct hl_get_delivery to = one_delivery(f, &id), from = one_delivery(f, &l->delivery_id);
+    cr_assert(hl_str_eq(hl_buf_str(&to.webhook_url), HL_STR(ELSEWHERE)));
+    cr_assert(hl_str_eq(hl_buf_str(&from.webhook_url), HL_STR(URL)));
+    cr_assert_eq(to.webhook_secret.n, 0, "the caller's is for the caller's URL alone");
+    cr_assert(hl_str_eq(hl_buf_str(&from.webhook_secret), HL_STR("s3cret")));
+    cr_assert(hl_str_eq(to.delivery.destination, HL_STR("https://elsewhere.example")));
+    cr_assert(hl_str_eq(to.delivery.path, HL_STR("/T0000/9f8c\xe2\x80\xa6"
+                                                 "0c?\xe2\x80\xa6")));
+    cr_assert(hl_str_eq(from.delivery.path, HL_STR("/hook")));
+    cr_assert_eq(strlen(to.delivery.receiver), HL_RECEIVER_LABEL);
+    cr_assert_str_neq(to.delivery.receiver, from.delivery.receiver);
+    struct hl_get_delivery again = one_delivery(f, &id);
+    cr_assert_str_eq(again.delivery.receiver, to.delivery.receiver);
+    hl_get_delivery_fini(&again);
+    hl_get_delivery_fini(&to);
+    hl_get_delivery_fini(&from);
+    hl_leased_free(l);
+}
+
+STORE_TEST(nothing_goes_elsewhere_that_is_not_there)
+{
+    struct hl_leased *l = lease_one(f, URL);
+    struct hl_id id, was = l->delivery_id;
+    l->delivery_id = new_id(f);
+    cr_assert_eq(resend(f, l, "", &id), HL_ERR_NOT_FOUND);
+    cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->pending_deliveries), 1);
+    l->delivery_id = was;
+    hl_leased_free(l);
+}
+
+STORE_TEST(nothing_goes_elsewhere_while_as_many_wait_as_may)
+{
+    f->config.max_pending_deliveries = 1;
+    fixture_reopen(f);
+    struct hl_leased *l = lease_one(f, URL);
+    struct hl_id id;
+    cr_assert_eq(resend(f, l, "", &id), HL_ERR_BUSY);
+    cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_OK), HL_OK);
+    settle(f);
+    cr_assert_eq(resend(f, l, "", &id), HL_OK);
+    hl_leased_free(l);
+}

@@ -13,6 +13,7 @@
 #include "store/body_file.h"
 #include "store/digest.h"
 #include "base/base64.h"
+#include "base/utf8.h"
 
 #define RUN_ID   "0193b5a0-0000-7000-8000-000000000001"
 #define FINISHED 1795248000123 /* 2026-11-21T08:00:00.123Z */
@@ -483,4 +484,39 @@ Test(envelope, a_thin_one_has_no_url_where_no_response_is_kept)
     expect_payload(&l, &thin,
         HEAD("cancelled") ",\"status_code\":null,\"content_type\":null,\"content_encoding\":null,"
                           "\"encoding\":\"none\",\"response\":null,\"result_url\":null}");
+}
+
+/* What is made of the first `n` bytes is how the whole begins, and all of it once they are all. */
+static void expect_previews(const struct hl_leased *l, const char *bytes, size_t n)
+{
+    struct hl_envelope e;
+    cr_assert_eq(hl_envelope_init(&e, l, NULL, NULL), HL_OK);
+    char *whole = read_all(&e, 1000);
+    for (size_t i = 0; i <= n; i++) {
+        struct hl_buf out = {0};
+        bool is_whole;
+        struct hl_str first = {bytes, i};
+        cr_assert_eq(hl_envelope_preview(&e, first, &out, &is_whole), HL_OK);
+        cr_assert_eq(is_whole, i == n, "%zu", i);
+        cr_assert_eq(memcmp(out.p, whole, out.n), 0, "%zu", i);
+        cr_assert(i < n ? out.n < e.size : out.n == e.size, "%zu", i);
+        cr_assert(hl_utf8_is_valid(hl_buf_str(&out)), "no character is cut at %zu", i);
+        hl_buf_fini(&out);
+    }
+    free(whole);
+    hl_envelope_fini(&e);
+}
+
+Test(envelope, begins_with_what_the_first_of_the_response_says_in_each_encoding)
+{
+    static const char json[] = "{\"a\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\",\"b\":[1,2]}";
+    static const char text[] = "\"\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80 end\t";
+    static const char bytes[] = "\xff\x00\x01\x02\x80\x81\x82\x83";
+    struct hl_leased l = make_leased();
+    set_body(&l, HL_ENCODING_JSON, json, sizeof(json) - 1, "application/json");
+    expect_previews(&l, json, sizeof(json) - 1);
+    set_body(&l, HL_ENCODING_TEXT, text, sizeof(text) - 1, "text/plain");
+    expect_previews(&l, text, sizeof(text) - 1);
+    set_body(&l, HL_ENCODING_BASE64, bytes, sizeof(bytes) - 1, "image/png");
+    expect_previews(&l, bytes, sizeof(bytes) - 1);
 }

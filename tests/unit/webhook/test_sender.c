@@ -1061,6 +1061,39 @@ Test(sender, sends_an_alert_without_the_store_signed_and_as_it_stands)
     cr_assert_eq(memcmp(got->body, direct.body.p, direct.body.n), 0);
     cr_assert_not_null(received_field(got, "webhook-signature"));
     cr_assert_eq(store.told, 0, "the store hears nothing of it");
+    cr_assert_eq(direct.http_status, 200);
+    cr_assert(direct.was_tried && !direct.error[0]);
+    cr_assert_eq(direct.report->sent_size, direct.body.n);
+    cr_assert_leq(direct.started_ms, direct.ended_ms);
+    free(direct.report);
+}
+
+Test(sender, signs_what_is_sent_without_the_store_with_a_secret_of_its_own)
+{
+    char url[64], first[HL_SIGNATURE_HEX + 16];
+    config.webhook_secret = HL_STR("shared");
+    start();
+    snprintf(url, sizeof(url), "http://127.0.0.1:%u/status/200", receiver.port);
+    for (size_t i = 0; i < 2; i++) {
+        struct hl_direct direct = direct_to(url);
+        struct hl_signature signature;
+        struct hl_signature_text text;
+        direct.secret = i == 0 ? HL_STR("own") : HL_STR("");
+        hl_sender_send(sender, &direct);
+        while (wait_for_ear()->type != HL_DIRECT)
+            ;
+        free(direct.report);
+        const struct received *got = receiver_got(&receiver, i);
+        const char *seconds = received_field(got, "webhook-timestamp");
+        cr_assert_eq(
+            hl_signature_init(&signature, i == 0 ? HL_STR("own") : HL_STR("shared")), HL_OK);
+        hl_signature_begin(&signature, &direct.run_id, atoll(seconds));
+        hl_signature_feed(&signature, got->body, got->body_n);
+        hl_signature_end(&signature, &text);
+        hl_signature_fini(&signature);
+        snprintf(first, sizeof(first), "v1,%s", text.hex);
+        cr_assert_str_eq(received_field(got, "x-service-webhook-signature"), first);
+    }
 }
 
 Test(sender, says_that_an_alert_was_refused_or_that_its_address_is)
@@ -1074,6 +1107,10 @@ Test(sender, says_that_an_alert_was_refused_or_that_its_address_is)
         hl_sender_send(sender, &direct);
         cr_assert_eq(wait_for_ear()->type, HL_DIRECT);
         cr_assert_not(direct.is_delivered);
+        cr_assert(direct.was_tried);
+        cr_assert_eq(direct.http_status, i == 0 ? 503 : 0);
+        cr_assert_eq(direct.error[0] != '\0', i > 0);
+        free(direct.report);
     }
 }
 
@@ -1090,6 +1127,7 @@ Test(sender, that_stops_gives_up_an_alert_that_hangs)
     hl_sender_join(sender);
     cr_assert_eq(wait_for_ear()->type, HL_DIRECT);
     cr_assert_not(direct.is_delivered);
+    cr_assert_not(direct.was_tried);
     hl_sender_free(sender);
     sender = NULL;
 }

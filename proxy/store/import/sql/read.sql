@@ -47,7 +47,7 @@ WHERE run.run_id > :after AND length(run.run_id) = 16 ORDER BY run.run_id;
 -- name: DELIVERIES
 SELECT delivery.delivery_id, delivery.run_id, app.project, app.name, result.state,
     delivery.state, delivery.round, delivery.n, delivery.max_attempts, delivery.created_ms, delivery.done_ms,
-    delivery.due_ms, failing.since_ms, delivery.is_leased
+    delivery.due_ms, failing.since_ms, delivery.is_leased, delivery.url, delivery.secret
 FROM delivery
 LEFT JOIN failing ON failing.lane = delivery.lane
 JOIN run ON run.run_id = delivery.run_id

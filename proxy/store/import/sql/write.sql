@@ -112,25 +112,26 @@ ON CONFLICT DO NOTHING;
 -- name: DELIVERIES
 -- A URL that nobody can open leaves nothing to wait for. Lanes are named anew.
 WITH input AS MATERIALIZED (
-    SELECT * FROM unnest({moved_delivery_arrays}) AS t({moved_delivery_columns})),
+    SELECT * FROM unnest({moved_delivery_arrays}, :url::bytea[], :secret::bytea[], :lane::bigint[])
+    AS t({moved_delivery_columns}, url, secret, lane)),
 tries AS MATERIALIZED (
     SELECT * FROM unnest(:try_delivery_id::uuid[], :try_round::bigint[], :try_n::bigint[],
         :started_ms::bigint[], :ended_ms::bigint[], :verdict::bigint[], :http_status::bigint[], :error::bytea[],
         :name_us::bigint[], :connect_us::bigint[], :tls_us::bigint[], :first_byte_us::bigint[], :address::bytea[],
-        :content_type::bytea[], :body::bytea[])
+        :content_type::bytea[], :body::bytea[], :sent_size::bigint[], :retry_after_s::bigint[])
     AS t(delivery_id, round, n,
         started_ms, ended_ms, verdict, http_status, error,
         name_us, connect_us, tls_us, first_byte_us, address,
-        content_type, body)),
+        content_type, body, sent_size, retry_after_s)),
 added AS (
-    INSERT INTO :schema.delivery (delivery_id, run_id, project, app, run_state, lane,
+    INSERT INTO :schema.delivery (delivery_id, run_id, project, app, run_state, lane, url, secret,
         state,
         round, n, max_attempts, created_ms,
         done_ms)
-    SELECT i.delivery_id, i.run_id, i.project, i.app, i.run_state, coalesce(r.lane, 0),
-        CASE WHEN r.url IS NULL AND i.state = {delivery_state.pending} THEN {delivery_state.dead} ELSE i.state END,
+    SELECT i.delivery_id, i.run_id, i.project, i.app, i.run_state, coalesce(i.lane, r.lane, 0), i.url, i.secret,
+        CASE WHEN coalesce(i.url, r.url) IS NULL AND i.state = {delivery_state.pending} THEN {delivery_state.dead} ELSE i.state END,
         i.round, i.n, i.max_attempts, i.created_ms,
-        CASE WHEN r.url IS NULL AND i.state = {delivery_state.pending} THEN i.created_ms ELSE nullif(i.done_ms, 0) END
+        CASE WHEN coalesce(i.url, r.url) IS NULL AND i.state = {delivery_state.pending} THEN i.created_ms ELSE nullif(i.done_ms, 0) END
     FROM input i
     JOIN :schema.run r ON r.run_id = i.run_id
     ON CONFLICT (delivery_id) DO NOTHING
@@ -147,9 +148,11 @@ fails AS (
     WHERE failing_ms > 0 GROUP BY lane ORDER BY lane ON CONFLICT DO NOTHING),
 tried AS (
     INSERT INTO :schema.attempt (delivery_id, round, n, started_ms, ended_ms, verdict,
-        http_status, error, name_us, connect_us, tls_us, first_byte_us, address, content_type, body)
+        http_status, error, name_us, connect_us, tls_us, first_byte_us, address, content_type, body, sent_size,
+        retry_after_s)
     SELECT t.delivery_id, t.round, t.n, t.started_ms, nullif(t.ended_ms, 0), t.verdict,
-        t.http_status, t.error, t.name_us, t.connect_us, t.tls_us, t.first_byte_us, t.address, t.content_type, t.body
+        t.http_status, t.error, t.name_us, t.connect_us, t.tls_us, t.first_byte_us, t.address, t.content_type, t.body,
+        nullif(t.sent_size, 0), nullif(t.retry_after_s, 0)
     FROM tries t JOIN added a ON a.delivery_id = t.delivery_id
     ON CONFLICT DO NOTHING)
 SELECT count(*), count(*) FILTER (WHERE state = {delivery_state.pending}),

@@ -247,13 +247,17 @@ SELECT name FROM names WHERE name IS NOT NULL LIMIT :max::bigint;
 -- delivery is asked for.
 d.delivery_id, d.run_id, d.state, d.run_state, d.round, d.n, d.max_attempts, d.created_ms,
     CASE WHEN d.state <> {delivery_state.pending} THEN d.done_ms END,
-    CASE d.state WHEN {delivery_state.pending} THEN {next_ms} END, d.project, d.app, r.url,
+    CASE d.state WHEN {delivery_state.pending} THEN {next_ms} END, d.project, d.app, coalesce(d.url, r.url),
+    CASE WHEN :delivery_id::uuid IS NOT NULL THEN CASE WHEN d.url IS NULL THEN r.secret ELSE d.secret END END,
+    CASE WHEN :delivery_id::uuid IS NOT NULL THEN (
+        SELECT f.since_ms FROM :schema.failing f WHERE f.lane = d.lane) END,
+    (d.url IS NOT NULL)::integer, r.traceparent,
     CASE WHEN :attempts::bigint > 0 THEN (
         SELECT count(*) FROM :schema.attempt c WHERE c.delivery_id = d.delivery_id) END,
     a.round, a.n, a.started_ms, a.ended_ms, coalesce(a.verdict, {attempt_verdict.running}), a.http_status, a.error,
     CASE WHEN :delivery_id::uuid IS NOT NULL THEN a.name_us END, a.connect_us, a.tls_us,
     a.first_byte_us, a.address, a.content_type,
-    CASE WHEN :delivery_id::uuid IS NOT NULL THEN a.body END;
+    CASE WHEN :delivery_id::uuid IS NOT NULL THEN a.body END, a.sent_size, a.retry_after_s;
 
 -- part: delivery_joins
 LEFT JOIN :schema.run r ON r.run_id = d.run_id
@@ -331,7 +335,7 @@ last.run_id, last.url, a.last_error, l.lane, c.pending, dead.n, c.oldest_ms, f.s
 -- What is said of a destination: of `l` (lane). :looks how many deliveries are looked at, :attempts_since_ms from when on
 -- attempts count.
 CROSS JOIN LATERAL (
-    SELECT d.run_id, (SELECT r.url FROM :schema.run r WHERE r.run_id = d.run_id) AS url
+    SELECT d.run_id, coalesce(d.url, (SELECT r.url FROM :schema.run r WHERE r.run_id = d.run_id)) AS url
     FROM :schema.delivery d
     WHERE d.project = {project} AND d.lane = l.lane ORDER BY d.delivery_id DESC LIMIT 1) last
 CROSS JOIN LATERAL (

@@ -7,11 +7,12 @@
 t.node_id IS NULL AND NOT t.is_waiting;
 
 -- part: leased
--- What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts). handout.c finds the lane by
+-- What a delivery is sent from: `x` has (delivery_id, run_id, lane, round, n, max_attempts, url, secret), where it goes
+-- elsewhere than its run's webhook the last two of its own, which are sealed as the run's are. handout.c finds the lane by
 -- its place.
 x.delivery_id, x.run_id, (SELECT f.since_ms FROM :schema.failing f WHERE f.lane = x.lane),
-    x.lane, x.round, x.n, x.max_attempts, r.is_async, r.project, r.app, r.url,
-    r.secret, r.traceparent, r.tags, {outcome};
+    x.lane, x.round, x.n, x.max_attempts, r.is_async, r.project, r.app, coalesce(x.url, r.url),
+    CASE WHEN x.url IS NULL THEN r.secret ELSE x.secret END, r.traceparent, r.tags, {outcome};
 
 -- name: DELIVERY_WAKE
 -- Deliveries that are due wait no longer, :max at the most; how many those are, and in how many ms the next one is due,
@@ -96,7 +97,7 @@ x AS (
     UPDATE :schema.delivery d SET n = d.n + 1,
         max_attempts = CASE d.max_attempts WHEN 0 THEN :delivery_attempts::bigint ELSE d.max_attempts END
     FROM taken t WHERE d.delivery_id = t.delivery_id
-    RETURNING d.delivery_id, d.run_id, d.lane, d.round, d.n, d.max_attempts),
+    RETURNING d.delivery_id, d.run_id, d.lane, d.round, d.n, d.max_attempts, d.url, d.secret),
 added AS (
     INSERT INTO :schema.attempt (delivery_id, round, n, started_ms)
     SELECT delivery_id, round, n, :now_ms::bigint FROM x ON CONFLICT DO NOTHING)
@@ -148,7 +149,7 @@ held AS (
     FOR UPDATE OF t),
 x AS (
     UPDATE :schema.delivery d SET n = h.n FROM held h WHERE d.delivery_id = h.delivery_id
-    RETURNING h.ord, d.delivery_id, d.run_id, d.lane, d.round, d.n, d.max_attempts),
+    RETURNING h.ord, d.delivery_id, d.run_id, d.lane, d.round, d.n, d.max_attempts, d.url, d.secret),
 added AS (
     INSERT INTO :schema.attempt (delivery_id, round, n, started_ms)
     SELECT delivery_id, round, n, :now_ms::bigint FROM held WHERE was < n ON CONFLICT DO NOTHING)
@@ -164,11 +165,12 @@ WITH input AS MATERIALIZED (
     SELECT * FROM unnest(:delivery_id::uuid[], :round::bigint[], :n::bigint[], :verdict::bigint[],
         :http_status::bigint[], :started_ms::bigint[], :ended_ms::bigint[], :error::bytea[], :next_ms::bigint[],
         :puts_off::bigint[], :health::bigint[], :since_ms::bigint[], :name_us::bigint[], :connect_us::bigint[],
-        :tls_us::bigint[], :first_byte_us::bigint[], :address::bytea[], :content_type::bytea[], :body::bytea[])
+        :tls_us::bigint[], :first_byte_us::bigint[], :address::bytea[], :content_type::bytea[], :body::bytea[],
+        :sent_size::bigint[], :retry_after_s::bigint[])
     WITH ORDINALITY AS t(delivery_id, round, n, verdict,
         http_status, started_ms, ended_ms, error, next_ms,
         puts_off, health, since_ms, name_us, connect_us,
-        tls_us, first_byte_us, address, content_type, body, ord)),
+        tls_us, first_byte_us, address, content_type, body, sent_size, retry_after_s, ord)),
 held AS (
     SELECT i.*, d.lane, d.n >= d.max_attempts AS is_last,
         i.verdict = {attempt_verdict.abandoned} AND i.started_ms = 0 AND EXISTS (
@@ -212,7 +214,8 @@ closed AS (
             ELSE j.verdict END,
         http_status = j.http_status, error = j.error, name_us = j.name_us,
         connect_us = j.connect_us, tls_us = j.tls_us, first_byte_us = j.first_byte_us,
-        address = j.address, content_type = j.content_type, body = j.body
+        address = j.address, content_type = j.content_type, body = j.body,
+        sent_size = j.sent_size, retry_after_s = j.retry_after_s
     FROM judged j
     WHERE a.delivery_id = j.delivery_id AND a.round = j.round AND a.n = j.n AND a.verdict IS NULL
         AND NOT j.is_unsent),
@@ -273,6 +276,23 @@ SELECT 1,
                 AND (:project::text = '' OR project = :project::text))
         THEN {pg_code.before} ELSE {pg_code.not_found} END,
     (SELECT count(*) FROM renewed), 0, NULL::uuid;
+
+-- name: RESEND
+-- What a delivery is sent from goes elsewhere, too, as another one.
+WITH source AS (
+    SELECT run_id, project, app, run_state FROM :schema.delivery
+    WHERE delivery_id = :from::uuid AND run_id = :run_id::uuid AND {is_shown_delivery}
+        AND (:project::text = '' OR project = :project::text)),
+added AS (
+    INSERT INTO :schema.delivery (delivery_id, run_id, project, app, run_state, lane, max_attempts, created_ms, url, secret)
+    SELECT :delivery_id::uuid, run_id, project, app, run_state, :lane::bigint, :delivery_attempts::bigint, {now_ms},
+        :url::bytea, :secret::bytea
+    FROM source ON CONFLICT DO NOTHING
+    RETURNING delivery_id, lane),
+due AS (
+    INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM added),
+{audited((SELECT -1::bigint AS n FROM added))}
+SELECT 1, CASE WHEN EXISTS (SELECT FROM source) THEN {pg_code.done} ELSE {pg_code.not_found} END;
 
 -- name: REDELIVER_MANY
 -- Behind which delivery, and how many are looked at.

@@ -36,6 +36,14 @@ written AS (
     RETURNING h.n_new)
 SELECT n_new FROM written;
 
+-- name: REKEY_READ_DELIVERIES
+-- Those that go elsewhere than their runs' webhooks: both values are sealed as the runs'.
+SELECT delivery_id, run_id, url, secret FROM :schema.delivery
+WHERE delivery_id > :after::uuid AND url IS NOT NULL ORDER BY delivery_id LIMIT :max::bigint;
+
+-- name: REKEY_WRITE_DELIVERY
+UPDATE :schema.delivery SET url = :url::bytea, secret = :secret::bytea WHERE delivery_id = :delivery_id::uuid;
+
 -- name: REKEY_OTHERS
 -- A replica that lives and seals with another key.
 SELECT name FROM :schema.node

@@ -114,12 +114,18 @@ ORDER BY project LIMIT :max;
 
 -- deliveries ----------------------------------------------------------------------------------------------------------
 
+-- part: url
+-- Where a delivery goes, as in delivery.sql.
+coalesce(delivery.url, run.webhook_url);
+
 -- name: DELIVERY
 SELECT delivery.delivery_id, delivery.run_id, delivery.state, result.state, delivery.round, delivery.n,
     delivery.max_attempts, delivery.created_ms,
     CASE WHEN delivery.state <> {delivery_state.pending} THEN delivery.done_ms END,
     CASE delivery.state WHEN {delivery_state.pending} THEN delivery.due_ms END,
-    app.project, app.name, run.webhook_url
+    app.project, app.name, {url}, CASE WHEN delivery.url IS NULL THEN run.webhook_secret ELSE delivery.secret END,
+    (SELECT since_ms FROM failing WHERE failing.lane = delivery.lane),
+    delivery.url IS NOT NULL, run.traceparent
 FROM delivery
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN result ON result.number = run.number
@@ -166,10 +172,10 @@ SELECT lane FROM (
 WHERE lane IS NOT NULL ORDER BY lane LIMIT 1;
 
 -- name: LANE_URL
-SELECT delivery.run_id, run.webhook_url
+SELECT delivery.run_id, {url}
 FROM app
 CROSS JOIN delivery INDEXED BY delivery_by_lane ON delivery.app_id = app.app_id AND delivery.lane = :lane
-JOIN run ON run.run_id = delivery.run_id AND run.webhook_url IS NOT NULL
+JOIN run ON run.run_id = delivery.run_id AND {url} IS NOT NULL
 WHERE app.project = :project LIMIT 1;
 
 -- name: LANE_COUNTS

@@ -15,14 +15,21 @@ WHERE webhook_url IS NOT NULL GROUP BY webhook_lane;
 -- part: waits
 state = {delivery_state.pending} AND is_leased = 0 AND due_ms IS NOT NULL;
 
+-- part: url
+-- Where a delivery goes: it may be elsewhere than its run's. Both are sealed as the run's are.
+coalesce(delivery.url, run.webhook_url);
+
+-- part: secret
+CASE WHEN delivery.url IS NULL THEN run.webhook_secret ELSE delivery.secret END;
+
 -- part: leased(from)
 -- What a delivery is sent from, and whether all of it is there and its next attempt is not.
 SELECT delivery.delivery_id, delivery.run_id,
-    app.name IS NOT NULL AND run.webhook_url IS NOT NULL AND result.number IS NOT NULL
+    app.name IS NOT NULL AND {url} IS NOT NULL AND result.number IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.delivery_id = delivery.delivery_id
             AND attempt.round = delivery.round AND attempt.n = delivery.n + 1),
     delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
-    run.webhook_url, run.webhook_secret, run.traceparent, run.tags, result.state, {result}
+    {url}, {secret}, run.traceparent, run.tags, result.state, {result}
 FROM {from}
 LEFT JOIN run ON run.run_id = delivery.run_id
 LEFT JOIN app ON app.app_id = run.app_id
@@ -31,6 +38,12 @@ LEFT JOIN result ON result.number = run.number;
 -- name: DELIVERY_ADD
 INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n, max_attempts, is_leased, created_ms)
 VALUES (:delivery_id, :run_id, :app_id, :lane, {delivery_state.pending}, 1, 0, :max_attempts, 0, :now_ms);
+
+-- name: DELIVERY_ADD_ELSEWHERE
+-- What another delivery is sent from goes to a URL of its own.
+INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n, max_attempts, is_leased, created_ms, url, secret)
+SELECT :delivery_id, run_id, app_id, :lane, {delivery_state.pending}, 1, 0, :max_attempts, 0, :now_ms, :url, :secret
+FROM delivery WHERE delivery_id = :from AND run_id = :run_id;
 
 -- name: DELIVERY_FIND
 SELECT app.project, lane, state, round, n, max_attempts, is_leased, due_ms FROM delivery
