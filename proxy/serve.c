@@ -245,7 +245,8 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         .reader = &ctl->reader,
         .tls = ctl->tls,
         .auth = ctl->service.auth,
-        .stop = &stop_calls};
+        .stop = &stop_calls,
+        .sender = ctl->sender};
     ctl->rest = hl_rest_new(&ctl->loop, &parts);
     if (!ctl->rest)
         return false;

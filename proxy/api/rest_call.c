@@ -11,6 +11,7 @@
 
 #include "api/audit.h"
 #include "api/json.h"
+#include "api/rest_handler.h"
 #include "app/exchange.h"
 #include "auth/auth.h"
 #include "run/recent_run.h"
@@ -20,8 +21,10 @@
 #include "store/audit.h"
 #include "store/body_file.h"
 #include "store/claim.h"
+#include "store/lease.h"
 #include "store/op.h"
 #include "store/question.h"
+#include "webhook/direct.h"
 #include "worker/worker.h"
 
 void hl_rest_calls_init(
@@ -160,6 +163,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_ACCEPT:
         hl_accept_free((struct hl_accept *)msg);
         return;
+    case HL_STORE_RESEND:
+        hl_resend_free((struct hl_resend *)msg);
+        return;
     case HL_STORE_CANCEL:
         free(((struct hl_run_ref *)msg)->order);
         break;
@@ -252,6 +258,10 @@ static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 
 void hl_rest_calls_drop(struct hl_rest_calls *calls, struct hl_msg *msg)
 {
+    if (msg->type == HL_DIRECT) {
+        hl_rest_take_test(calls, msg, true);
+        return;
+    }
     if (msg->type != HL_WORKER_RECENT && calls->parts.service)
         hl_audit_log_answer(HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
     hl_rest_answer_free(msg);
@@ -282,7 +292,9 @@ static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)
 
 void hl_rest_calls_take(struct hl_rest_calls *calls, struct hl_msg *msg)
 {
-    if (msg->type == HL_WORKER_RECENT)
+    if (msg->type == HL_DIRECT)
+        hl_rest_take_test(calls, msg, false);
+    else if (msg->type == HL_WORKER_RECENT)
         take_recent(calls, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
     else
         take_stored(calls, HL_CONTAINER_OF(msg, struct hl_store_msg, msg));
@@ -329,6 +341,8 @@ static void release(struct hl_rest_call *call)
     hl_rest_drop_answers(call);
     free(call->named);
     call->named = NULL;
+    hl_rest_test_free(call->test);
+    call->test = NULL;
     json_decref(call->audited.author);
     call->audited.author = NULL;
 }

@@ -17,6 +17,8 @@ struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
 struct hl_rest_named;
+struct hl_rest_test;
+struct hl_sender;
 struct hl_service;
 struct hl_store_msg;
 
@@ -40,6 +42,7 @@ struct hl_rest_parts {
     struct hl_tls_seat *tls;         /* the loop's; NULL: no TLS is spoken */
     struct hl_auth *auth;            /* accounts, and with HOOKLINE_AUTH=jwt who asks */
     const struct hl_rest_stop *stop; /* NULL: there is no process to be stopped */
+    struct hl_sender *sender;        /* NULL: nothing is sent from here */
 };
 
 /* All that are in flight. */
@@ -51,6 +54,10 @@ struct hl_rest_calls {
     struct hl_rest_waits waits;
     uint64_t ended[4]; /* a bit for each worker */
     struct hl_id_source ids;
+    struct hl_rest_test_rate {
+        uint64_t since_ms; /* monotonic: the present span's */
+        unsigned in_span, under_way;
+    } tests; /* rest_test.c */
 };
 
 #define HL_REST_STORE_ANSWERS 6
@@ -106,6 +113,7 @@ struct hl_rest_call {
     /* Takes the store's answers in place of `answers`, one by one; they go when it returns. NULL: nobody does. */
     void (*on_stored)(struct hl_rest_call *call, const struct hl_store_msg *m);
     struct hl_rest_named *named; /* rest_redelivery.c; a block of memory, freed with the call */
+    struct hl_rest_test *test;   /* rest_test.c; while the sender does not have it */
     bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */

@@ -13,6 +13,9 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "config/config.h"
+#include "http/url.h"
+#include "store/destination.h"
 #include "store/op.h"
 #include "store/question.h"
 
@@ -82,7 +85,13 @@ static json_t *add(json_t *json, const char *name, json_t *value)
     return NULL;
 }
 
-static json_t *attempt_json(const struct hl_attempt_row *a, enum hl_rest_telling telling)
+/* 0: null. */
+static json_t *some_or_null(uint64_t n)
+{
+    return n > 0 ? json_integer((json_int_t)n) : json_null();
+}
+
+json_t *hl_rest_attempt_json(const struct hl_attempt_row *a, enum hl_rest_telling telling)
 {
     const struct hl_attempt_report *r = a->report;
     int64_t ms = a->ended_ms > 0 && a->started_ms > 0 ? a->ended_ms - a->started_ms : -1;
@@ -98,6 +107,8 @@ static json_t *attempt_json(const struct hl_attempt_row *a, enum hl_rest_telling
     if (telling != HL_REST_WHOLE)
         return json;
     json = add(json, "address", hl_json_text_or_null(hl_str_from(r ? r->address : "")));
+    json = add(json, "sent_bytes", some_or_null(r ? r->sent_size : 0));
+    json = add(json, "retry_after", some_or_null(r ? r->retry_after_s : 0));
     return add(json, "answer", answer_json(r));
 }
 
@@ -105,7 +116,7 @@ static json_t *attempts_json(const struct hl_delivery_row *d, enum hl_rest_telli
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < d->n_attempts; i++)
-        if (!hl_json_push(array, attempt_json(&d->attempts[i], telling))) {
+        if (!hl_json_push(array, hl_rest_attempt_json(&d->attempts[i], telling))) {
             json_decref(array);
             return NULL;
         }
@@ -129,7 +140,9 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_tell
     return HL_JSON_OBJECT({"delivery_id", hl_json_id(&d->delivery_id)},
         {"run_id", hl_json_id(&d->run_id)}, {"app_name", hl_json_text(d->app)},
         {"type", type_json(d->run_state)}, {"state", json_string(hl_delivery_state_text(d->state))},
-        {"destination", hl_json_text(d->destination)}, {"round", json_integer(d->round)},
+        {"destination", hl_json_text(d->destination)},
+        {"receiver", hl_json_text_or_null(hl_str_from(d->receiver))},
+        {"resent", json_boolean(d->is_resent)}, {"round", json_integer(d->round)},
         {"max_attempts", hl_json_count_or_null(d->max_attempts ? (int64_t)d->max_attempts : -1)},
         {"created_at", hl_json_time(d->created_ms)}, {"done_at", hl_json_time(d->done_ms)},
         {"next_attempt_at", hl_json_steady_time(d->next_ms)},
@@ -137,11 +150,93 @@ json_t *hl_rest_delivery_json(const struct hl_delivery_row *d, enum hl_rest_tell
         {"attempt_count", json_integer((json_int_t)d->attempt_count)});
 }
 
+/* ---- the next attempt, and why it is then ---- */
+
+static const struct hl_attempt_row *last_attempt(const struct hl_delivery_row *d)
+{
+    return d->n_attempts > 0 ? &d->attempts[d->n_attempts - 1] : NULL;
+}
+
+/* What the receiver asked for is longer than the schedule's delay. */
+static bool is_asked_for(const struct hl_attempt_row *last, const struct hl_schedule *schedule)
+{
+    uint64_t asked_ms = last && last->report ? (uint64_t)last->report->retry_after_s * 1000 : 0;
+    uint32_t i = last && last->n < schedule->n ? last->n : schedule->n;
+    return asked_ms > 0 && i > 0 && asked_ms >= schedule->delays_ms[i - 1];
+}
+
+static const char *why_then(const struct hl_delivery_row *d, const struct hl_schedule *schedule)
+{
+    const struct hl_attempt_row *last = last_attempt(d);
+    bool is_retry = d->n > 0 && last && last->round == d->round;
+    if (last && last->verdict == HL_ATTEMPT_RUNNING)
+        return "sending";
+    if (d->next_ms != 0 && is_retry)
+        return is_asked_for(last, schedule) ? "retry_after" : "schedule";
+    if (d->failing_since_ms != 0)
+        return "destination_failing";
+    return is_retry ? "place" : d->round > 1 ? "redelivery" : "first";
+}
+
+static json_t *next_json(const struct hl_delivery_row *d, const struct hl_schedule *schedule)
+{
+    const char *why = why_then(d, schedule);
+    bool is_sending = strcmp(why, "sending") == 0;
+    if (d->state != HL_DELIVERY_PENDING)
+        return json_null();
+    return HL_JSON_OBJECT({"n", json_integer(is_sending ? d->n : d->n + 1)},
+        {"of", some_or_null(d->max_attempts)}, {"at", hl_json_steady_time(d->next_ms)},
+        {"why", json_string(why)}, {"failing_since", hl_json_time(d->failing_since_ms)});
+}
+
+/* ---- where it goes ---- */
+
+/* Names stay; a parameter without a value may be one. */
+static enum hl_err append_masked(struct hl_buf *out, struct hl_str query)
+{
+    struct hl_param param;
+    enum hl_err err = HL_OK;
+    const char *between = "?";
+    while (!err && hl_query_next(&query, &param)) {
+        err = hl_buf_append_str(out, hl_str_from(between));
+        if (!err && param.has_value)
+            err = hl_buf_printf(out, "%.*s=", HL_STR_ARG(param.name));
+        if (!err && param.raw.n > 0)
+            err = hl_buf_append_str(out, HL_STR("***"));
+        between = "&";
+    }
+    return err;
+}
+
+json_t *hl_rest_shown_url_json(const struct hl_rest_call *call, struct hl_str text)
+{
+    char destination[HL_DESTINATION_MAX];
+    struct hl_url url;
+    struct hl_buf shown = {0};
+    size_t n = hl_destination_write(destination, text);
+    if (!hl_rest_is_admin(call) || n == 0 || !hl_url_parse(text, &url))
+        return json_null();
+    const char *query =
+        url.path_and_query.n > 0 ? memchr(url.path_and_query.p, '?', url.path_and_query.n) : NULL;
+    size_t path_n = query ? (size_t)(query - url.path_and_query.p) : url.path_and_query.n;
+    enum hl_err err = hl_buf_append(&shown, destination, n);
+    if (!err)
+        err =
+            hl_buf_append(&shown, path_n > 0 ? url.path_and_query.p : "/", path_n > 0 ? path_n : 1);
+    if (!err && query)
+        err = append_masked(&shown, (struct hl_str){query + 1, url.path_and_query.n - path_n - 1});
+    json_t *json = err ? NULL : hl_json_text(hl_buf_str(&shown));
+    hl_buf_fini(&shown);
+    return json;
+}
+
 json_t *hl_rest_found_delivery_json(
     const struct hl_rest_call *call, const struct hl_get_delivery *found)
 {
-    json_t *json = hl_rest_delivery_json(&found->delivery, HL_REST_WHOLE);
-    return add(json, "url", hl_rest_secret_json(call, hl_buf_str(&found->webhook_url)));
+    const struct hl_delivery_row *d = &found->delivery;
+    json_t *json = hl_rest_delivery_json(d, HL_REST_WHOLE);
+    json = add(json, "next_attempt", next_json(d, &hl_rest_get_parts(call)->config->schedule));
+    return add(json, "url", hl_rest_shown_url_json(call, hl_buf_str(&found->webhook_url)));
 }
 
 /* ---- where a project's webhooks go, and how that goes ---- */
@@ -277,6 +372,12 @@ static void write_count(struct hl_rest_call *call)
                 {"has_more", json_boolean(l->has_more)}));
 }
 
+static json_t *listed_json(const struct hl_rest_call *call, const struct hl_delivery_row *row)
+{
+    return add(
+        hl_rest_delivery_json(row, HL_REST_LISTED), "path", hl_rest_secret_json(call, row->path));
+}
+
 static void write_list(struct hl_rest_call *call)
 {
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[0];
@@ -287,7 +388,7 @@ static void write_list(struct hl_rest_call *call)
     json_t *rows = json_array();
     bool is_whole = rows != NULL;
     for (size_t i = 0; is_whole && i < l->count; i++)
-        is_whole = hl_json_push(rows, hl_rest_delivery_json(&l->rows[i], HL_REST_LISTED));
+        is_whole = hl_json_push(rows, listed_json(call, &l->rows[i]));
     if (!is_whole) {
         json_decref(rows);
         hl_rest_refuse_memory(call);

@@ -8,6 +8,7 @@
 #include "api/rest_call.h"
 #include "store/audit.h"
 
+struct hl_attempt_row;
 struct hl_delivery_row;
 struct hl_follow;
 struct hl_destination_row;
@@ -41,10 +42,17 @@ enum hl_rest_telling {
     HL_REST_WHOLE,  /* to admins */
 };
 
+json_t *hl_rest_attempt_json(const struct hl_attempt_row *attempt, enum hl_rest_telling telling);
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery, enum hl_rest_telling telling);
-/* WHOLE, with the webhook's URL; of a reply OK. */
+/* WHOLE, with the webhook's URL as below, and the next attempt; of a reply OK. */
 json_t *hl_rest_found_delivery_json(
     const struct hl_rest_call *call, const struct hl_get_delivery *found);
+/* A webhook's URL as admins see it: the query's values are masked. Null to others, and where it cannot be opened. */
+json_t *hl_rest_shown_url_json(const struct hl_rest_call *call, struct hl_str url);
+
+/* ---- what was sent: a delivery's request, attempt by attempt ---- */
+
+hl_rest_handler hl_rest_show_sent;
 
 /* ---- where a project's webhooks go, and how that goes ---- */
 
@@ -60,6 +68,22 @@ hl_rest_handler hl_rest_list_deliveries, hl_rest_count_deliveries, hl_rest_show_
 /* ---- deliveries that are sent again: one, all in a state, those that are named ---- */
 
 hl_rest_handler hl_rest_redeliver, hl_rest_redeliver_many;
+/* Elsewhere: the call's body says where; rest_resend.c. */
+hl_rest_handler hl_rest_resend;
+
+/* Where a body says that a webhook is to go (contract 3, 8), and the secret that signs it. The strings are the JSON's. False:
+ * the call is refused. */
+HL_MUST_CHECK bool hl_rest_read_webhook(
+    struct hl_rest_call *call, const json_t *body, struct hl_str *url, struct hl_str *secret);
+/* Of it what rows of the audit may say. */
+json_t *hl_rest_destination_of(struct hl_str url);
+
+/* ---- a test of a receiver: one attempt at once, told with its answer ---- */
+
+hl_rest_handler hl_rest_test_destination;
+/* The sender has answered: takes it. `drops`: nobody is told any more. */
+void hl_rest_take_test(struct hl_rest_calls *calls, struct hl_msg *msg, bool drops);
+void hl_rest_test_free(struct hl_rest_test *test); /* NULL-safe */
 
 /* ---- the request of an asynchronous run, for admins and who made it: its body, its fields ---- */
 

@@ -263,7 +263,7 @@ static bool read_as(struct hl_rest_call *call, struct hl_str value)
 #define ACTIONS_ALLOWED                                                                            \
     "account_made, account_limited, account_revoked, delivery_redelivered, "                       \
     "deliveries_redelivered, run_cancelled, run_rerun, session_opened, key_rotated, "              \
-    "settings_changed, drain_begun or drain_cancelled"
+    "settings_changed, drain_begun, drain_cancelled, delivery_resent or webhook_tested"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {

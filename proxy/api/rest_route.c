@@ -53,9 +53,11 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver_many, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/count", HL_REST_LOOK, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}", HL_REST_LOOK, 0, hl_rest_show_delivery, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/deliveries/{i}/request", HL_REST_LOOK, 0, hl_rest_show_sent, false},
     {HL_METHOD_POST, "/v2/projects/{p}/deliveries/{i}/redeliver", HL_REST_ADMIN, 0, hl_rest_redeliver, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_LOOK, HL_REST_LANES, hl_rest_list_destinations, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/destinations/test", HL_REST_ADMIN, 0, hl_rest_test_destination, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
 
@@ -79,6 +81,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries", HL_REST_OPERATOR, DELIVERIES, hl_rest_list_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/count", HL_REST_OPERATOR, DELIVERY_FILTERS, hl_rest_count_deliveries, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
+    {HL_METHOD_GET, "/v2/deliveries/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_sent, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
     {HL_METHOD_GET, "/v2/audit", HL_REST_OPERATOR, AUDIT, hl_rest_list_audit, false},

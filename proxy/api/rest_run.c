@@ -289,28 +289,38 @@ static void show_found(struct hl_rest_call *call)
     hl_rest_then(call, show_listed);
 }
 
-/* A run has one webhook at most. What is known of its attempts beside their outcomes is in no list. */
+/* A run has one webhook at most, its oldest delivery. What is known of its attempts beside their outcomes is in no list. */
 static void show_listed(struct hl_rest_call *call)
 {
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
     struct hl_get_delivery *g = NULL;
-    if (l->m.rc == HL_OK && l->count == 1)
+    if (l->m.rc == HL_OK && l->count > 0)
         g = calloc(1, sizeof(*g));
     if (g) {
-        g->delivery_id = l->rows[0].delivery_id;
+        g->delivery_id = l->rows[l->count - 1].delivery_id;
         hl_str_put(g->project, sizeof(g->project), call->project);
         hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
     }
     hl_rest_then(call, show_stored);
 }
 
-/* As it was listed, if it has gone in between. */
+/* As it was listed, if it has gone in between, or an admin sent it elsewhere. */
 static json_t *delivery_json(const struct hl_rest_call *call, const struct hl_delivery_row *listed)
 {
     const struct hl_get_delivery *g =
         call->answer_count > 2 ? (const struct hl_get_delivery *)call->answers[2] : NULL;
-    return hl_rest_delivery_json(g && g->m.rc == HL_OK ? &g->delivery : listed,
-        hl_rest_sees_all(call) ? HL_REST_WHOLE : HL_REST_PLAIN);
+    bool is_same =
+        g && g->m.rc == HL_OK && hl_id_eq(&g->delivery.delivery_id, &listed->delivery_id);
+    return hl_rest_delivery_json(
+        is_same ? &g->delivery : listed, !hl_rest_sees_all(call) ? HL_REST_PLAIN
+                                         : listed->is_resent     ? HL_REST_LISTED
+                                                                 : HL_REST_WHOLE);
+}
+
+/* Where an admin sent it is no business of its caller's. */
+static bool is_shown(const struct hl_rest_call *call, const struct hl_delivery_row *row)
+{
+    return !row->is_resent || hl_rest_sees_all(call);
 }
 
 static json_t *deliveries_json(const struct hl_rest_call *call)
@@ -318,7 +328,7 @@ static json_t *deliveries_json(const struct hl_rest_call *call)
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
     json_t *array = json_array();
     for (size_t i = 0; array && i < l->count; i++)
-        if (!hl_json_push(array, delivery_json(call, &l->rows[i]))) {
+        if (is_shown(call, &l->rows[i]) && !hl_json_push(array, delivery_json(call, &l->rows[i]))) {
             json_decref(array);
             return NULL;
         }

@@ -504,6 +504,34 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "Half of HOOKLINE_MAX_PENDING_DELIVERIES webhook deliveries are waiting, and the other "
         "half "
         "is for new ones; try again later."),
+    ROW(RESEND_MEMBERS, 400,
+        "The body is {\"url\": \"https://…\"}, and \"secret\" if it is to be signed with another "
+        "one "
+        "than the operator's; without a body the delivery goes where it went."),
+    ROW(RESEND_URL, 400,
+        "The member url is not an absolute http or https URL of at most 2048 bytes."),
+    ROW(RESEND_CREDENTIALS, 400,
+        "The member url contains credentials. Let the receiver verify a signature instead: add the "
+        "member secret."),
+    ROW(RESEND_PLAIN, 400,
+        "The member url is not an https URL, and HOOKLINE_WEBHOOK_HTTPS_ONLY is on."),
+    ROW(RESEND_ADDRESS, 400,
+        "The member url names an address that webhooks may not reach. The operator can allow it "
+        "with HOOKLINE_WEBHOOK_ALLOW."),
+    ROW(RESEND_SECRET, 400,
+        "The member secret must be a text of 1 to 1024 bytes, with padded base64 after whsec_."),
+    ROW(TEST_MEMBERS, 400,
+        "The body is {\"url\": \"https://…\"}, with \"secret\" or without, or "
+        "{\"delivery_id\": \"…\"} of a delivery that went there."),
+    ROW(TEST_SEALED, 409,
+        "Where that delivery went cannot be read with the present data key; name the url instead."),
+    LATER(TEST_TOO_OFTEN, 429, BACKLOG,
+        "Ten tests of destinations a minute, and four at once, are all that is sent from here; try "
+        "again later."),
+    ROW(TEST_NO_SIDECAR, 409,
+        "No sidecar is running on this data directory: it would send the test. Start hookline."),
+    LATER(TEST_NOT_TRIED, 503, BACKLOG,
+        "The test was not sent: hookline is ending, or has no memory; try again later."),
     ROW(NO_SIDECAR, 409,
         "No sidecar is running on this data directory: the dashboard is a page that it serves. "
         "Start it first."),

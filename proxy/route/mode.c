@@ -350,16 +350,11 @@ static enum hl_refusal_cause read_async(struct hl_plan *plan, const struct hl_he
     return HL_REFUSAL_NONE;
 }
 
-static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_param *param,
-    const struct hl_config *config, char *url_space)
+enum hl_refusal_cause hl_webhook_url_judge(struct hl_str text, const struct hl_config *config)
 {
-    ptrdiff_t n = hl_query_decode(param->value, url_space, HL_WEBHOOK_URL_MAX);
-    struct hl_str text = {url_space, n < 0 ? 0 : (size_t)n};
     struct hl_url url;
     struct hl_ip ip;
-    url_space[text.n] = '\0';
-
-    if (n < 0 || !hl_url_parse(text, &url) || url.port == 0)
+    if (text.n > HL_WEBHOOK_URL_MAX || !hl_url_parse(text, &url) || url.port == 0)
         return HL_REFUSAL_WEBHOOK_FORM;
     if (url.has_userinfo)
         return HL_REFUSAL_WEBHOOK_CREDENTIALS;
@@ -368,8 +363,21 @@ static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_
     if (hl_guard_parse_host(url.host, url.is_bracketed, &ip) &&
         hl_guard_is_blocked(&ip, &config->webhook_allow))
         return HL_REFUSAL_WEBHOOK_ADDRESS;
-    plan->webhook_url = text;
     return HL_REFUSAL_NONE;
+}
+
+static enum hl_refusal_cause read_webhook(struct hl_plan *plan, const struct hl_param *param,
+    const struct hl_config *config, char *url_space)
+{
+    ptrdiff_t n = hl_query_decode(param->value, url_space, HL_WEBHOOK_URL_MAX);
+    struct hl_str text = {url_space, n < 0 ? 0 : (size_t)n};
+    url_space[text.n] = '\0';
+    if (n < 0)
+        return HL_REFUSAL_WEBHOOK_FORM;
+    enum hl_refusal_cause cause = hl_webhook_url_judge(text, config);
+    if (cause == HL_REFUSAL_NONE)
+        plan->webhook_url = text;
+    return cause;
 }
 
 /* Base64 of at least one byte, standard alphabet, with or without padding: what webhook/signature.c

@@ -31,6 +31,10 @@ size_t hl_hookline_params_cut(
 
 /* Sets is_async, prefers_async, webhook_url, webhook_secret, idempotency_key, and what the fields X-Run-* ask for
  * (contract 7). NONE, or what is wrong with the request. `plan->is_websocket` is set already. */
+/* Whether a webhook may go there: NONE, or WEBHOOK_FORM, _CREDENTIALS, _PLAIN, _ADDRESS. Names are looked up later. */
+HL_MUST_CHECK enum hl_refusal_cause hl_webhook_url_judge(
+    struct hl_str url, const struct hl_config *config);
+
 HL_MUST_CHECK enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_hookline_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch);

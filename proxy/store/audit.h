@@ -30,14 +30,16 @@ static inline int64_t hl_audit_keep_ms(int64_t retention_ms)
     X(KEY_ROTATED, "key_rotated")                                                                  \
     X(SETTINGS_CHANGED, "settings_changed")                                                        \
     X(DRAIN_BEGUN, "drain_begun")                                                                  \
-    X(DRAIN_CANCELLED, "drain_cancelled")
+    X(DRAIN_CANCELLED, "drain_cancelled")                                                          \
+    X(DELIVERY_RESENT, "delivery_resent") /* to another URL */                                     \
+    X(WEBHOOK_TESTED, "webhook_tested")
 
 enum hl_audit_action {
 #define X(name, text) HL_AUDIT_##name,
     HL_AUDIT_ACTION_MAP(X)
 #undef X
 };
-#define HL_AUDIT_ACTIONS (HL_AUDIT_DRAIN_CANCELLED + 1)
+#define HL_AUDIT_ACTIONS (HL_AUDIT_WEBHOOK_TESTED + 1)
 
 const char *hl_audit_action_text(enum hl_audit_action action);
 HL_MUST_CHECK bool hl_audit_action_parse(struct hl_str text, enum hl_audit_action *out);

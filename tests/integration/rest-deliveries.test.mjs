@@ -1,7 +1,8 @@
 // Deliveries of a project: the list, one with each attempt, and sending again.
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { test } from './lib/case.mjs';
-import { assertRefused, control, pages } from './lib/rest.mjs';
+import { assertRefused, control, pages, rest } from './lib/rest.mjs';
 import { postgres } from './lib/postgres.mjs';
 import { Receiver } from './lib/receiver.mjs';
 import { RUN, shared, stage } from './lib/stage.mjs';
@@ -285,4 +286,224 @@ test('a delivery of another project is 404', async (t) => {
     assertRefused(await ask('POST', `${DELIVERIES}/${NIL}/redeliver`), 404);
     assert.deepEqual((await ask('GET', '/v2/projects/q/deliveries')).json().deliveries, []);
     assert.equal((await ask('GET', `/v2/deliveries/${delivery_id}`)).status, 200);
+});
+
+/* ---- what was sent ---- */
+
+const SECRETS = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_TRUSTED_HOSTS: '*', HOOKLINE_WEBHOOK_SECRET: 'operator-secret',
+    HOOKLINE_WEBHOOK_HEADERS: 'Authorization: Bearer own-secret\nAccept-Language: de' };
+
+/** Whom that token is for. */
+async function asRole(sidecar, role) {
+    const body = { name: role, role, expires_at: new Date(Date.now() + 3_600_000).toISOString() };
+    const { token } = (await control(sidecar)('POST', '/v2/projects/p/service-accounts', { body })).json();
+    return { token, ask: rest(sidecar, { token }) };
+}
+
+/** A call by somebody with the role invoke, and its delivery when that has arrived. */
+async function sendTo(here, url, { headers = {}, body = '{"n": 1}' } = {}) {
+    const { token } = await asRole(here.sidecar, 'invoke');
+    const { id } = await here.call(RUN, {
+        query: { async: 'true', webhookEndpoint: url },
+        headers: { authorization: `Bearer ${token}`, ...headers },
+        body,
+    });
+    return settled(control(here.sidecar), id, 1);
+}
+
+test('what was sent is shown as the receiver got it, but for what is secret', async (t) => {
+    const here = await shared(t, { env: SECRETS });
+    const { receiver, sidecar } = here;
+    receiver.script('/hook', 404, 200);
+    const url = receiver.url('/hook?token=query-secret&empty=&flag');
+    const { delivery_id: id, run_id: run } = await sendTo(here, url, { headers: { 'x-webhook-secret': 'own-key' } });
+    const admin = await asRole(sidecar, 'admin');
+    const sent = (await admin.ask('GET', `${DELIVERIES}/${id}/request`)).json();
+    const got = receiver.deliveries('/hook');
+    assert.equal(got.length, 2);
+    assert.equal(sent.body.text, got[0].bytes.toString());
+    assert.deepEqual([sent.body.bytes, sent.body.truncated, sent.body.why_not], [got[0].bytes.length, false, null]);
+    assert.equal(sent.url, `${receiver.url('/hook')}?token=***&empty=***&***`);
+    assert.equal(sent.signed, true);
+    sent.attempts.forEach(({ n, fields, body_as_sent: isSame }, i) => {
+        assert.deepEqual([n, isSame], [i + 1, true]);
+        const names = fields.map(({ name }) => name.toLowerCase()).sort();
+        assert.deepEqual(names, got[i].head.fields.map(([name]) => name.toLowerCase()).sort(), 'no field more or less');
+        for (const { name, value } of fields) if (value !== null) assert.equal(value, got[i].get(name), name);
+        const hidden = fields.filter(({ value }) => value === null).map(({ name }) => name);
+        assert.deepEqual(hidden, ['X-Service-Webhook-Signature', 'webhook-signature', 'Authorization']);
+    });
+    assert.equal(got[0].get('authorization'), 'Bearer own-secret');
+    const one = (await admin.ask('GET', `${DELIVERIES}/${id}`)).json();
+    assert.equal(one.url, sent.url);
+    assert.equal(one.next_attempt, null);
+    assert.deepEqual(one.attempts.map((a) => a.sent_bytes), got.map(({ bytes }) => bytes.length));
+    const texts = [sent, one, (await admin.ask('GET', DELIVERIES)).json()].map((json) => JSON.stringify(json));
+    for (const text of texts) assert.doesNotMatch(text, /query-secret|own-secret|own-key|operator-secret/);
+    const viewer = await asRole(sidecar, 'viewer');
+    const seen = (await viewer.ask('GET', `${DELIVERIES}/${id}/request`)).json();
+    assert.equal(seen.url, null);
+    assert.deepEqual({ ...seen, url: sent.url }, sent);
+    const invoke = await asRole(sidecar, 'invoke');
+    for (const path of [`${DELIVERIES}/${id}/request`, `${DELIVERIES}/${id}`, DELIVERIES])
+        assertRefused(await invoke.ask('GET', path), 403, /admin or viewer/);
+    const record = (await invoke.ask('GET', `/v2/projects/p/runs/${run}`)).text;
+    assert.doesNotMatch(record, /\/hook|query-secret/);
+    assert.doesNotMatch(JSON.stringify(sidecar.log), /\/hook|query-secret|own-secret|own-key/);
+});
+
+test('of a long response the beginning is shown, and of each attempt whether that is what went out', async (t) => {
+    const app = async (x) => x.send(200, { 'content-type': 'text/plain' }, 'é'.repeat(200_000));
+    const here = await shared(t, { app, env: SECRETS });
+    const { delivery_id: id } = await sendTo(here, here.receiver.url('/long'));
+    const sent = (await control(here.sidecar)('GET', `${DELIVERIES}/${id}/request`)).json();
+    const [{ bytes }] = here.receiver.deliveries('/long');
+    assert.deepEqual([sent.body.bytes, sent.body.truncated], [bytes.length, true]);
+    assert.ok(sent.body.text.length > 130_000);
+    assert.ok(bytes.toString().startsWith(sent.body.text));
+    assert.equal(sent.attempts[0].body_as_sent, true);
+});
+
+test('receivers of one host are told apart, and a token in the path is cut', async (t) => {
+    const here = await shared(t, { env: SECRETS });
+    const { receiver, sidecar } = here;
+    const paths = ['/services/T0AB/B0CD/9f8E7d6C5b4A3f2E1d0C9b8A', '/services/T0AB/B0CD/1a2B3c4D5e6F7a8B9c0D1e2F'];
+    for (const path of [...paths, paths[0]]) await sendTo(here, receiver.url(path));
+    const admin = await asRole(sidecar, 'admin');
+    const { deliveries } = (await admin.ask('GET', `${DELIVERIES}?destination=${receiver.url('')}`)).json();
+    const [third, second, first] = deliveries;
+    assert.equal(third.receiver, first.receiver);
+    assert.notEqual(second.receiver, first.receiver);
+    assert.deepEqual([first.path, second.path], ['/services/T0AB/B0CD/9f8E…8A', '/services/T0AB/B0CD/1a2B…2F']);
+    const viewer = await asRole(sidecar, 'viewer');
+    const seen = (await viewer.ask('GET', `${DELIVERIES}?destination=${receiver.url('')}`)).json().deliveries;
+    assert.deepEqual(seen.map((d) => [d.receiver, d.path]), deliveries.map((d) => [d.receiver, null]));
+});
+
+test('why a delivery waits, and until when, is told', async (t) => {
+    const env = { ...SECRETS, HOOKLINE_WEBHOOK_SCHEDULE: '1h,1h', HOOKLINE_WEBHOOK_RETRY_ON: 'network,404,503' };
+    const here = await shared(t, { env });
+    const { receiver, sidecar } = here;
+    const held = gate();
+    receiver.script('/held', async (x) => (await held.promise, x.send(200)));
+    receiver.script('/later', 404);
+    receiver.script('/asked', async (x) => x.send(503, { 'retry-after': '3600' }));
+    const { ask, token } = await asRole(sidecar, 'admin');
+    const next = async (path, why) => {
+        const query = { async: 'true', webhookEndpoint: receiver.url(path) };
+        const { id } = await here.call(RUN, { query, headers: { authorization: `Bearer ${token}` } });
+        return until(`${path} waits: ${why}`, async () => {
+            const [delivery] = (await ask('GET', `${DELIVERIES}?run_id=${id}`)).json().deliveries;
+            const whole = delivery && (await ask('GET', `${DELIVERIES}/${delivery.delivery_id}`)).json();
+            return whole?.next_attempt?.why === why && whole;
+        });
+    };
+    const sending = (await next('/held', 'sending')).next_attempt;
+    assert.deepEqual([sending.n, sending.of, sending.at], [1, 3, null]);
+    held.open();
+    const later = await next('/later', 'schedule');
+    assert.deepEqual([later.next_attempt.n, later.next_attempt.of], [2, 3]);
+    assert.equal(later.next_attempt.at, later.next_attempt_at);
+    const asked = await next('/asked', 'retry_after');
+    assert.equal(asked.attempts[0].retry_after, 3600);
+});
+
+/* ---- to another URL ---- */
+
+const auditOf = async (ask, action) => (await ask('GET', `/v2/projects/p/audit?action=${action}&limit=1`)).json().audit[0];
+
+test('what was sent goes to another URL too, with another secret, as a delivery of its own', async (t) => {
+    const here = await shared(t, { env: SECRETS });
+    const { receiver, sidecar } = here;
+    const from = await sendTo(here, receiver.url('/first?key=query-secret'), { headers: { 'x-webhook-secret': 'own-key' } });
+    const { ask } = await asRole(sidecar, 'admin');
+    const resend = (body) => ask('POST', `${DELIVERIES}/${from.delivery_id}/redeliver`, { body });
+    const answer = await resend({ url: receiver.url('/second?key=other-secret'), secret: 'another-key' });
+    assert.equal(answer.status, 202, answer.text);
+    const { delivery_id: id, resent_from: of, state } = answer.json();
+    assert.deepEqual([of, state], [from.delivery_id, 'pending']);
+    const [first] = receiver.deliveries('/first');
+    const second = await receiver.delivered('/second');
+    assert.ok(second.bytes.equals(first.bytes));
+    assert.equal(second.get('webhook-id'), first.get('webhook-id'));
+    const proof = `${from.run_id}.${second.get('webhook-timestamp')}.${second.bytes}`;
+    const hmac = createHmac('sha256', 'another-key').update(proof).digest('hex');
+    assert.equal(second.get('x-service-webhook-signature'), `v1,${hmac}`);
+    const one = await until('it is delivered', async () => {
+        const found = (await ask('GET', `${DELIVERIES}/${id}`)).json();
+        return found.state === 'delivered' && found;
+    });
+    assert.deepEqual([one.resent, one.run_id, one.url], [true, from.run_id, `${receiver.url('/second')}?key=***`]);
+    assert.equal((await ask('GET', `${DELIVERIES}/${from.delivery_id}`)).json().resent, false);
+    const row = await auditOf(ask, 'delivery_resent');
+    assert.deepEqual([row.target.id, row.detail], [from.delivery_id, { delivery_id: id, destination: receiver.url('') }]);
+    const record = async (who) => (await who.ask('GET', `/v2/projects/p/runs/${from.run_id}`)).json().deliveries.map((d) => d.delivery_id);
+    assert.deepEqual(await record({ ask }), [id, from.delivery_id]);
+    assert.deepEqual(await record(await asRole(sidecar, 'invoke')), [from.delivery_id], 'it is no business of its caller’s');
+    assert.doesNotMatch(JSON.stringify([sidecar.log, row]), /\/second|other-secret|another-key/);
+    const again = await ask('POST', `${DELIVERIES}/${id}/redeliver`, { body: {} });
+    assert.deepEqual(again.json(), { delivery_id: id, state: 'pending' });
+    await receiver.delivered('/second', 2);
+});
+
+test('a URL that a call may not name is refused, and so is what is no URL', async (t) => {
+    const here = await shared(t, { env: SECRETS });
+    const { sidecar, receiver } = here;
+    const from = await sendTo(here, receiver.url('/first'));
+    const { ask } = await asRole(sidecar, 'admin');
+    const url = receiver.url('/x');
+    for (const [body, what] of [
+        [{ url: 'ftp://a.example/' }, /absolute http or https URL/],
+        [{ url: `http://a.example/${'x'.repeat(2048)}` }, /2048 bytes/],
+        [{ url: 'http://me:you@a.example/' }, /credentials/],
+        [{ url: 'http://10.0.0.1/' }, /may not reach/],
+        [{ url, secret: '' }, /secret/],
+        [{ url, secret: 'whsec_?' }, /secret/],
+        [{ url, other: 1 }, /.*/],
+        [{ secret: 'x' }, /.*/],
+        ['[1]', /object/],
+    ]) {
+        assertRefused(await ask('POST', `${DELIVERIES}/${from.delivery_id}/redeliver`, { body }), 400, what);
+        assertRefused(await ask('POST', '/v2/projects/p/destinations/test', { body }), 400, what);
+    }
+    const body = { url };
+    assertRefused(await ask('POST', `${DELIVERIES}/${from.run_id}/redeliver`, { body }), 404);
+    for (const role of ['viewer', 'invoke']) {
+        const who = await asRole(sidecar, role);
+        assertRefused(await who.ask('POST', `${DELIVERIES}/${from.delivery_id}/redeliver`, { body }), 403);
+        assertRefused(await who.ask('POST', '/v2/projects/p/destinations/test', { body }), 403);
+    }
+    assert.equal(receiver.deliveries('/x').length, 0);
+});
+
+/* ---- a test of a receiver ---- */
+
+test('a receiver is tested at once, signed and guarded, and what it said is told', async (t) => {
+    const here = await stage(t, { env: SECRETS });
+    const { receiver, sidecar } = here;
+    const path = '/v2/projects/p/destinations/test';
+    const from = await sendTo(here, receiver.url('/hook?key=query-secret'), { headers: { 'x-webhook-secret': 'own-key' } });
+    const { ask } = await asRole(sidecar, 'admin');
+    receiver.script('/hook', async (x) => x.send(418, { 'content-type': 'text/plain', 'retry-after': '7' }, 'no tea'));
+    const told = (await ask('POST', path, { body: { delivery_id: from.delivery_id } })).json();
+    const got = receiver.deliveries('/hook')[1];
+    assert.equal(told.body, got.bytes.toString());
+    const event = JSON.parse(told.body);
+    assert.deepEqual([event.type, event.event_id, event.project_id], ['hookline.test', told.event_id, 'p']);
+    assert.equal(got.get('webhook-id'), told.event_id);
+    const hmac = createHmac('sha256', 'own-key').update(`${told.event_id}.${got.get('webhook-timestamp')}.${got.bytes}`).digest('hex');
+    assert.equal(got.get('x-service-webhook-signature'), `v1,${hmac}`);
+    const { outcome, status_code: status, answer, retry_after: after, sent_bytes: bytes } = told.attempt;
+    assert.deepEqual([outcome, status, answer.body, after, bytes], ['failed', 418, 'no tea', 7, got.bytes.length]);
+    assert.equal(told.url, `${receiver.url('/hook')}?key=***`);
+    const good = (await ask('POST', path, { body: { url: receiver.url('/other') } })).json();
+    assert.deepEqual([good.attempt.outcome, good.attempt.status_code, good.attempt.error], ['delivered', 200, null]);
+    const nowhere = (await ask('POST', path, { body: { url: 'http://127.0.0.1:1/' } })).json();
+    assert.match(nowhere.attempt.error, /connect_failed/);
+    const row = await auditOf(ask, 'webhook_tested');
+    assert.deepEqual(row.detail, { destination: 'http://127.0.0.1:1' });
+    assertRefused(await ask('POST', path, { body: { delivery_id: from.run_id } }), 404);
+    assert.equal((await ask('GET', DELIVERIES)).json().deliveries.length, 1, 'nothing of it is kept');
+    await until('there were enough', async () => (await ask('POST', path, { body: { url: receiver.url('/other') } })).status === 429);
+    assert.ok(receiver.deliveries('/other').length <= 9);
 });

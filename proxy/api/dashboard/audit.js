@@ -11,6 +11,8 @@ const WORDS = {
     account_limited: 'changed the limits of an API key',
     account_revoked: 'revoked an API key',
     delivery_redelivered: 'sent a webhook again',
+    delivery_resent: 'sent a webhook to another URL',
+    webhook_tested: 'tested a webhook’s receiver',
     deliveries_redelivered: 'sent webhooks again',
     run_cancelled: 'cancelled another’s run',
     run_rerun: 'ran another’s run again',

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/rest_handler.h"
+#include "config/config.h"
 #include "store/question.h"
 
 static struct hl_attempt_report report;
@@ -16,6 +17,8 @@ static void begin(void)
         .connect_us = 310,
         .tls_us = -1,
         .first_byte_us = 25006,
+        .sent_size = 8589934599,
+        .retry_after_s = 120,
         .address = "192.0.2.7:8443",
         .content_type = "text/html"};
     attempt = (struct hl_attempt_row){.round = 1,
@@ -72,6 +75,7 @@ Test(rest_delivery, an_admin_sees_what_came_back)
         "\"duration_ms\":30,"
         "\"duration\":{\"name\":1.2,\"connect\":0.31,\"tls\":null,\"first_byte\":25.01},"
         "\"error\":\"status 503\",\"address\":\"192.0.2.7:8443\","
+        "\"sent_bytes\":8589934599,\"retry_after\":120,"
         "\"answer\":{\"content_type\":\"text/html\",\"encoding\":\"text\",\"body\":\"<h1>no</h1>\","
         "\"truncated\":false}}");
     json_decref(a);
@@ -106,6 +110,8 @@ Test(rest_delivery, an_attempt_without_a_report_has_nulls)
     cr_expect(json_is_null(json_object_get(a, "duration")));
     cr_expect(json_is_null(json_object_get(a, "address")));
     cr_expect(json_is_null(json_object_get(a, "answer")));
+    cr_expect(json_is_null(json_object_get(a, "sent_bytes")));
+    cr_expect(json_is_null(json_object_get(a, "retry_after")));
     json_decref(a);
 }
 
@@ -206,10 +212,13 @@ Test(rest_delivery, a_destination_nothing_was_sent_to_has_nulls)
     json_decref(json);
 }
 
-static const struct hl_rest_call admin = {.asker = {.role = HL_ROLE_ADMIN}},
-                                 viewer = {.asker = {.role = HL_ROLE_VIEWER}};
+static struct hl_config config = {
+    .schedule = {.n = 2, .delays_ms = {1000, 60000}, .longest_ms = 60000}};
+static struct hl_rest_calls calls = {.parts = {.config = &config}};
+static const struct hl_rest_call admin = {.all = &calls, .asker = {.role = HL_ROLE_ADMIN}},
+                                 viewer = {.all = &calls, .asker = {.role = HL_ROLE_VIEWER}};
 
-Test(rest_delivery, one_delivery_has_its_whole_url_but_for_viewers)
+Test(rest_delivery, one_delivery_has_its_url_with_a_masked_query_but_for_viewers)
 {
     struct hl_get_delivery found = {.delivery = delivery};
     hl_buf_init(&found.webhook_url, 0);
@@ -219,10 +228,74 @@ Test(rest_delivery, one_delivery_has_its_whole_url_but_for_viewers)
     cr_assert_eq(
         hl_buf_append_str(&found.webhook_url, HL_STR("https://a.example/hook?key=k")), HL_OK);
     json = hl_rest_found_delivery_json(&admin, &found);
-    assert_json(json_object_get(json, "url"), "\"https://a.example/hook?key=k\"");
+    assert_json(json_object_get(json, "url"), "\"https://a.example/hook?key=***\"");
     json_decref(json);
     json = hl_rest_found_delivery_json(&viewer, &found);
     cr_expect(json_is_null(json_object_get(json, "url")));
     json_decref(json);
     hl_buf_fini(&found.webhook_url);
+}
+
+static void expect_shown(const char *url, const char *shown)
+{
+    json_t *json = hl_rest_shown_url_json(&admin, hl_str_from(url));
+    assert_json(json, shown);
+    json_decref(json);
+}
+
+Test(rest_delivery, of_a_query_the_names_are_shown_and_of_a_url_no_credentials)
+{
+    expect_shown("https://a.example:443", "\"https://a.example/\"");
+    expect_shown("http://me:secret@[::1]:8080/a/b", "\"http://[::1]:8080/a/b\"");
+    expect_shown("https://a.example/x?a=1&b=&secret&&c=d=e",
+        "\"https://a.example/x?a=***&b=***&***&&c=***\"");
+    expect_shown("https://a.example/x?", "\"https://a.example/x?\"");
+    expect_shown("https://a.example?k=v", "\"https://a.example/?k=***\"");
+    expect_shown("no url", "null");
+}
+
+static void expect_next(const char *n, const char *why)
+{
+    struct hl_get_delivery found = {.delivery = delivery};
+    json_t *json = hl_rest_found_delivery_json(&admin, &found);
+    json_t *next = json_object_get(json, "next_attempt");
+    assert_json(json_object_get(next, "n"), n);
+    cr_expect_str_eq(json_string_value(json_object_get(next, "why")), why);
+    json_decref(json);
+}
+
+Test(rest_delivery, says_why_the_next_attempt_is_then)
+{
+    delivery.round = delivery.n = 1;
+    delivery.max_attempts = 3;
+    report.retry_after_s = 0;
+    expect_next("2", "schedule");
+    report.retry_after_s = 1;
+    expect_next("2", "retry_after");
+    attempt.n = delivery.n = 2;
+    expect_next("3", "schedule");
+    delivery.next_ms = 0;
+    expect_next("3", "place");
+    delivery.failing_since_ms = 1795253391000;
+    expect_next("3", "destination_failing");
+    delivery.failing_since_ms = 0;
+    delivery.round = 2;
+    delivery.n = 0;
+    expect_next("1", "redelivery");
+    delivery.n_attempts = 0;
+    delivery.round = 1;
+    expect_next("1", "first");
+    delivery.n = delivery.n_attempts = 1;
+    attempt.n = 1;
+    attempt.verdict = HL_ATTEMPT_RUNNING;
+    expect_next("1", "sending");
+}
+
+Test(rest_delivery, says_nothing_of_a_next_attempt_where_there_is_none)
+{
+    struct hl_get_delivery found = {.delivery = delivery};
+    found.delivery.state = HL_DELIVERY_DEAD;
+    json_t *json = hl_rest_found_delivery_json(&admin, &found);
+    cr_expect(json_is_null(json_object_get(json, "next_attempt")));
+    json_decref(json);
 }
