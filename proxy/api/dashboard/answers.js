@@ -29,7 +29,7 @@ function showAttempt(delivery, attempt, opened) {
     );
 }
 
-function showParts({ duration: parts, address, error }) {
+export function showParts({ duration: parts, address, error }) {
     const fact = (name, value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
     return h(
         'dl.facts',
@@ -41,7 +41,7 @@ function showParts({ duration: parts, address, error }) {
 }
 
 /** A stranger's words: they are shown as text, whatever they say that they are. */
-function showAnswer({ content_type: type, encoding, body, truncated }, label) {
+export function showAnswer({ content_type: type, encoding, body, truncated }, label) {
     const what = type ? visible(type) : 'no Content-Type';
     if (encoding !== 'text')
         return h('p.hint', {}, `${what}: ${bytes(atob(body).length)} that are not text; the record has them in base64.`);

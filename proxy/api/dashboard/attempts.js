@@ -8,7 +8,7 @@ const KINDS = { delivered: 'success', retry: 'retry', sending: 'running' };
 const NUMBERS = new Set(['After', 'Status', 'Took']);
 
 /** An attempt's outcome: those that are neither here nor under way ended badly. */
-function outcome(attempt) {
+export function outcome(attempt) {
     const kind = KINDS[attempt.outcome] ?? 'failure';
     return badge(kind === 'retry' ? 'queued' : kind, attempt.outcome, kind);
 }

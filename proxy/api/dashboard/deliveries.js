@@ -1,14 +1,18 @@
-// deliveries.js - webhooks on their way, arrived, given up: narrowed down by the server, and sent again, one or many.
+// deliveries.js - webhooks on their way, arrived, given up: narrowed down by the server, and sent again, one or many; one of
+// them is seen beside the list (delivery.js).
 import * as api from './api.js';
-import { answerList } from './answers.js';
-import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
+import { nextAttempt, redeliverButton } from './attempts.js';
 import { announce, button, fill, h, isNear, note, renew, select } from './dom.js';
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, timeBounds, timeFields } from './filter.js';
-import { id, plural, tail, time, visible } from './format.js';
+import { plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
+import { receiverName, receiverTitle } from './receiver.js';
 import { deliveryBadge, runPath } from './state.js';
 import { showStale } from './stale.js';
+import { addStyle } from './stylesheet.js';
+
+await addStyle('deliveries.css');
 
 const PAGE = 50;
 const FEW = 5;
@@ -19,7 +23,7 @@ const STATES = [
     ['dead', 'Dead letters'],
     ['delivered', 'Delivered'],
 ];
-const OPTIONS = { state: STATES, to: null, status: null, app: null, ...TIME_OPTIONS };
+const OPTIONS = { state: STATES, to: null, status: null, app: null, delivery: null, ...TIME_OPTIONS };
 const EMPTY = {
     '': ['No webhooks yet', 'Add webhookEndpoint=<URL> to a call, and its response is sent there too.'],
     pending: ['Nothing is on its way', 'Each webhook has arrived or was given up.'],
@@ -39,7 +43,7 @@ export function show(main, route) {
     });
     const title = h('div.title-row', {}, h('h1', {}, 'Deliveries'), saving);
     const hint = api.isAdmin() ? [] : [h('p.hint', {}, 'Admins send webhooks again; the role viewer sees them.')];
-    fillAround(main, showFilters(query), [title, ...hint, showTabs(query)], [showIgnored(route.query, OPTIONS), ...list.elements]);
+    fillAround(main, showFilters(query), [title, ...hint, showTabs(query)], [showIgnored(route.query, OPTIONS), list.element]);
     return list.begin();
 }
 
@@ -107,9 +111,6 @@ function describe(query) {
 class DeliveryList {
     /** delivery_id → `{ delivery, row, text, isGone }`, in the order of the page. */
     #shown = new Map();
-    #opened = new Set(); // ids of those whose attempts are seen
-    #openedAnswers = new Set(); // of those the attempts
-    #answers = new Map(); // what is known of those, beside what a list says
     #chosen = new Set();
     #newest = null; // when the list was loaded
     #hasNewer = false;
@@ -118,18 +119,22 @@ class DeliveryList {
     #query;
     #hasApps;
     #polling;
+    #beside = null; // the id of the one that is seen beside the list
+    #endBeside = () => {};
 
     #problem = h('div');
     #newer = h('div.newer');
     #bar = h('div.bar');
-    #list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first' });
+    #list = h('ul.deliveries', { 'aria-label': 'Deliveries, newest first', onkeydown: (event) => this.#onKey(event) });
     #rest = h('div.rest');
-    elements = [this.#problem, this.#newer, this.#bar, this.#list, this.#rest];
+    #place = h('aside.delivery-beside', { 'aria-label': 'Delivery', hidden: true, tabindex: -1 });
+    element = h('div.d-split', {}, h('div.d-list', {}, this.#problem, this.#newer, this.#bar, this.#list, this.#rest), this.#place);
 
     constructor(query) {
         this.#query = query;
         this.filter = listFilter(query);
         this.#hasApps = api.session.apps.length > 1 && !query.app;
+        this.#list.classList.toggle('has-apps', this.#hasApps);
     }
 
     /** Answers what ends it. */
@@ -138,19 +143,23 @@ class DeliveryList {
         const { kept, keep } = findPlace();
         if (kept) this.#restore(kept);
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), onError);
+        const onEscape = (event) => event.key === 'Escape' && this.#beside && !document.querySelector('dialog[open]') && this.#closeBeside();
+        addEventListener('keydown', onEscape);
+        if (this.#query.delivery) this.#openBeside(this.#query.delivery);
         return () => {
+            removeEventListener('keydown', onEscape);
+            this.#endBeside();
             this.#polling.stop();
             const row = document.activeElement?.closest('li');
             const deliveries = [...this.#shown.values()].map(({ delivery }) => delivery);
             const left = deliveries.find(({ delivery_id: key }) => this.#shown.get(key).row === row)?.delivery_id;
             if (deliveries.length)
-                keep({ deliveries, cursor: this.#cursor, newest: this.#newest, filter: this.filter, opened: this.#opened, chosen: this.#chosen, left });
+                keep({ deliveries, cursor: this.#cursor, newest: this.#newest, filter: this.filter, chosen: this.#chosen, left });
         };
     }
 
-    #restore({ deliveries, cursor, newest, filter, opened, chosen, left, ...where }) {
+    #restore({ deliveries, cursor, newest, filter, chosen, left, ...where }) {
         this.filter = filter;
-        this.#opened = opened;
         this.#chosen = chosen;
         this.#cursor = cursor;
         this.#newest = newest;
@@ -192,14 +201,14 @@ class DeliveryList {
     /** The row of a delivery, as it is now. */
     #put(delivery) {
         const key = delivery.delivery_id;
-        const text = JSON.stringify(delivery);
         const known = this.#shown.get(key);
+        if (known && delivery.path === undefined) delivery = { ...delivery, path: known.delivery.path }; // a record has all of it
+        const text = JSON.stringify(delivery);
         api.noteApp(delivery.app_name);
         if (!known) this.#shown.set(key, { delivery, row: this.#makeRow(delivery), text });
         else if (known.text !== text) {
             Object.assign(known, { delivery, text });
             if (delivery.state === 'pending' && this.#chosen.delete(key)) this.#showBar();
-            this.#answers.delete(key);
             this.#renew(key);
         }
         return this.#shown.get(key).row;
@@ -208,29 +217,94 @@ class DeliveryList {
     #renew(key) {
         const { row, delivery } = this.#shown.get(key);
         renewRow(row, this.#makeRow(delivery));
-        if (this.#opened.has(key)) this.#loadAnswers(key);
     }
 
     #makeRow(delivery) {
         const key = delivery.delivery_id;
-        const isOpen = this.#opened.has(key);
+        const isBeside = key === this.#beside;
+        const open = (event) => {
+            if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+            event.preventDefault();
+            this.#openBeside(key);
+        };
         return h(
-            `li.delivery${isOpen ? '.is-open' : ''}`,
-            {},
-            h(
-                'div.delivery-line',
-                {},
-                this.#choice(delivery),
-                deliveryBadge(delivery),
-                showDestination(delivery, this.#hasApps),
-                h('span.why', {}, showReason(delivery)),
-                h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${tail(delivery.run_id)}` }, h('span.id', {}, `…${tail(delivery.run_id)}`)),
-                h('span.when', {}, time(delivery.created_at)),
-                this.#attemptsButton(delivery, isOpen),
-                redeliverButton(delivery, (fresh) => this.#put(fresh)),
-            ),
-            isOpen ? this.#showAttempts(delivery) : null,
+            'li.d-row',
+            { 'aria-current': isBeside ? 'true' : null },
+            this.#choice(delivery),
+            deliveryBadge(delivery),
+            this.#hasApps ? h('span.app-of', { title: visible(delivery.app_name) }, visible(delivery.app_name)) : null,
+            h('a.destination', { href: `#/deliveries/${key}`, title: receiverTitle(delivery), onclick: open }, receiverName(delivery)),
+            h('span.why', {}, showReason(delivery)),
+            h('span.tries', { title: plural(delivery.attempt_count, 'attempt') }, plural(delivery.attempts.length, 'attempt')),
+            h('a.run-of', { href: runPath(delivery), title: delivery.run_id, 'aria-label': `run …${tail(delivery.run_id)}` }, h('span.id', {}, `…${tail(delivery.run_id)}`)),
+            h('span.when', {}, time(delivery.created_at)),
+            h('span.row-button', {}, redeliverButton(delivery, (fresh) => this.#put(fresh))),
         );
+    }
+
+    /* ---- one beside them ---- */
+
+    async #openBeside(key) {
+        const before = this.#beside;
+        if (before === key) return this.#place.focus();
+        this.#beside = key;
+        this.#tellAddress(key, !before);
+        this.#markBeside(before, key);
+        const { openDelivery } = await import('./delivery.js');
+        if (this.#beside !== key) return; // another was wanted meanwhile
+        this.#endBeside();
+        this.#place.hidden = false;
+        this.element.classList.add('is-open');
+        this.#endBeside = openDelivery(this.#place, key, {
+            onClose: () => this.#closeBeside(),
+            onChange: (delivery) => this.#shown.has(key) && this.#put(delivery),
+            onResent: (id) => {
+                this.reload();
+                this.#openBeside(id);
+            },
+        });
+    }
+
+    #closeBeside() {
+        const key = this.#beside;
+        this.#endBeside();
+        this.#endBeside = () => {};
+        this.#beside = null;
+        this.#place.hidden = true;
+        fill(this.#place);
+        this.element.classList.remove('is-open');
+        this.#tellAddress(null, false);
+        this.#markBeside(key, null);
+        this.#shown.get(key)?.row.querySelector('a.destination').focus({ preventScroll: true });
+    }
+
+    #markBeside(...keys) {
+        for (const key of keys) if (this.#shown.has(key)) this.#renew(key);
+    }
+
+    /** The list stays as it is: its address alone says more, or less. */
+    #tellAddress(key, isStep) {
+        const query = new URLSearchParams(location.hash.split('?')[1]);
+        if (query.get('delivery') === key) return;
+        if (key) query.set('delivery', key);
+        else query.delete('delivery');
+        const address = `#/deliveries${query.size ? `?${query}` : ''}`;
+        if (isStep) history.pushState(history.state, '', address);
+        else history.replaceState(history.state, '', address);
+    }
+
+    /** Up and down lead from row to row, and what is beside them follows. */
+    #onKey(event) {
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+        const row = event.target.closest('li');
+        if (!step || !row || event.target.matches('input')) return;
+        const next = step > 0 ? row.nextElementSibling : row.previousElementSibling;
+        event.preventDefault();
+        if (!next) return;
+        next.querySelector('a.destination').focus({ preventScroll: true });
+        next.scrollIntoView({ block: 'nearest' });
+        const key = [...this.#shown].find(([, known]) => known.row === next)?.[0];
+        if (this.#beside && key) this.#openBeside(key);
     }
 
     #choice({ delivery_id: key, destination, state }) {
@@ -242,43 +316,6 @@ class DeliveryList {
         };
         const label = `Choose ${tail(key)} to ${visible(destination)}`;
         return h('input', { type: 'checkbox', checked: this.#chosen.has(key), onchange, 'aria-label': label });
-    }
-
-    #attemptsButton({ delivery_id: key, attempts }, isOpen) {
-        const toggle = () => {
-            if (!this.#opened.delete(key)) this.#opened.add(key);
-            this.#renew(key);
-        };
-        const name = plural(attempts.length, 'attempt');
-        const attributes = { 'aria-expanded': String(isOpen), 'aria-label': `${name} of ${tail(key)}` };
-        return button(name, toggle, 'quiet.small.expander', attributes);
-    }
-
-    #showAttempts(delivery) {
-        const known = this.#answers.get(delivery.delivery_id);
-        return h(
-            'div.attempts',
-            {},
-            h(
-                'p.sub',
-                {},
-                h('span', {}, delivery.type),
-                h('span', {}, 'run ', h('a', { href: runPath(delivery) }, id(delivery.run_id))),
-                h('span', {}, 'delivery ', id(delivery.delivery_id)),
-                nextAttempt(delivery),
-            ),
-            attemptTable(delivery),
-            known ? answerList(known, this.#openedAnswers) : null,
-        );
-    }
-
-    /** What a list does not say of the attempts. */
-    async #loadAnswers(key) {
-        if (this.#answers.has(key)) return;
-        const known = await api.find(`/deliveries/${key}`).catch(() => null);
-        if (!known || !this.#opened.has(key)) return;
-        this.#answers.set(key, known);
-        this.#renew(key);
     }
 
     /* ---- many ---- */
@@ -377,13 +414,6 @@ class DeliveryList {
     }
 }
 
-/** Where it goes, and whose it is where there are several apps. */
-function showDestination({ destination, app_name: app }, hasApps) {
-    const to = visible(destination);
-    const title = hasApps ? `${visible(app)} · ${to}` : to;
-    return h('span.destination', { title }, hasApps ? [h('span.app-of', {}, visible(app)), ' · '] : null, to);
-}
-
 /** Why it has not arrived. */
 function showReason({ state, attempts, ...delivery }) {
     const last = attempts.at(-1);
@@ -395,13 +425,14 @@ function showReason({ state, attempts, ...delivery }) {
 /** What differs is made anew; the focus stays in the row. */
 function renewRow(row, fresh) {
     const hadFocus = row.contains(document.activeElement);
-    row.className = fresh.className;
+    row.toggleAttribute('aria-current', false);
+    if (fresh.hasAttribute('aria-current')) row.setAttribute('aria-current', 'true');
     renew(row, [...fresh.children]);
-    if (hadFocus && !row.contains(document.activeElement)) row.querySelector('.expander').focus();
+    if (hadFocus && !row.contains(document.activeElement)) row.querySelector('a.destination').focus();
 }
 
 function showEmpty(query) {
-    const { state, ...others } = query;
+    const { state, delivery: _, ...others } = query;
     const [title, text] = EMPTY[state];
     if (!Object.values(others).some(Boolean)) return note('empty', title, h('p', {}, text));
     const all = h('a', { href: `#/deliveries?state=${state}` }, 'Look at all of them');

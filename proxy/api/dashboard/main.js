@@ -19,7 +19,8 @@ const PAGES = {
     new: { title: 'New run', load: () => import('./playground.js'), of: 'runs', changes: 'sends runs to the app' },
     deliveries: {
         title: 'Deliveries',
-        load: () => import('./deliveries.js'),
+        load: (route) => (route.path[1] ? import('./delivery.js') : import('./deliveries.js')),
+        parts: 2,
         admins: 'where the webhooks of all callers went, and what came back',
     },
     destinations: {
