@@ -193,6 +193,9 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_OVERVIEW:
         hl_overview_fini((struct hl_overview *)msg);
         break;
+    case HL_STORE_LIST_ERRORS:
+        hl_list_errors_fini((struct hl_list_errors *)msg);
+        break;
     case HL_STORE_GET_SETTINGS:
         hl_get_settings_fini((struct hl_get_settings *)msg);
         break;

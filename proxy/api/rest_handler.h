@@ -144,6 +144,10 @@ hl_rest_handler hl_rest_list_projects, hl_rest_show_project;
 
 hl_rest_handler hl_rest_show_overview;
 
+/* ---- what went wrong, the most frequent first ---- */
+
+hl_rest_handler hl_rest_list_errors;
+
 /* ---- service accounts: listed, made with a token that is shown once, limited,
  * revoked ---- */
 

@@ -152,17 +152,6 @@ void hl_rest_show_project(struct hl_rest_call *call)
 
 /* ---- what is asked ---- */
 
-#define HOUR_MS INT64_C(3600000)
-
-/* False: refused. */
-static bool set_span(struct hl_rest_call *call, struct hl_overview *o)
-{
-    if (!hl_rest_read_span(call, HOUR_MS, &o->since_ms, &o->until_ms))
-        return false;
-    o->step_ms = hl_rest_step_for(o->until_ms - o->since_ms, HL_TALLY_MINUTE_MS);
-    return true;
-}
-
 static void go_on(struct hl_rest_call *call);
 
 void hl_rest_show_overview(struct hl_rest_call *call)
@@ -172,10 +161,11 @@ void hl_rest_show_overview(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    if (!set_span(call, o)) {
+    if (!hl_rest_read_span(call, HL_REST_HOUR_MS, &o->since_ms, &o->until_ms)) {
         free(o);
         return;
     }
+    o->step_ms = hl_rest_step_for(o->until_ms - o->since_ms, HL_TALLY_MINUTE_MS);
     hl_str_put(o->project, sizeof(o->project), call->project);
     hl_str_put(o->app, sizeof(o->app), call->params.app);
     o->is_async = call->params.is_async;

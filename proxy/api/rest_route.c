@@ -18,6 +18,7 @@
     (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
 #define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
 #define AUDIT      (HL_REST_PAGE | HL_REST_TIME | HL_REST_ACTION)
+#define ERRORS     (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP)
 #define OVERVIEW   (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP | HL_REST_ASYNC | HL_REST_BY)
 
 /* clang-format off */
@@ -61,6 +62,8 @@ const struct hl_rest_route hl_rest_routes[] = {
 
     {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/errors", HL_REST_READ, ERRORS, hl_rest_list_errors, false},
+
     {HL_METHOD_GET, "/v2/projects/{p}/audit", HL_REST_LOOK, AUDIT, hl_rest_list_audit, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_LOOK, 0, hl_rest_list_replicas, false},
@@ -84,6 +87,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_sent, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
+    {HL_METHOD_GET, "/v2/errors", HL_REST_OPERATOR, ERRORS, hl_rest_list_errors, false},
     {HL_METHOD_GET, "/v2/audit", HL_REST_OPERATOR, AUDIT, hl_rest_list_audit, false},
     {HL_METHOD_GET, "/v2/replicas", HL_REST_OPERATOR, 0, hl_rest_list_replicas, false},
 

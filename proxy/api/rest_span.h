@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HL_REST_POINTS 120 /* of a series, at most */
+#define HL_REST_POINTS  120              /* of a series, at most */
+#define HL_REST_HOUR_MS INT64_C(3600000) /* what is counted where nothing is asked */
 
 struct hl_rest_call;
 

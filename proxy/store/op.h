@@ -42,6 +42,7 @@ enum hl_store_op {
     HL_STORE_SAY_PROGRESS,      /* struct hl_say_progress, only where it is shared */
     HL_STORE_TALLY,             /* struct hl_told_tally: synchronous calls that have ended */
     HL_STORE_OVERVIEW,          /* struct hl_overview (question.h) */
+    HL_STORE_LIST_ERRORS,       /* struct hl_list_errors (question.h) */
     HL_STORE_AUDIT,             /* struct hl_store_msg: its row of audit.h is written */
     HL_STORE_LIST_AUDIT,        /* struct hl_list_audit (audit.h) */
     HL_STORE_GET_SETTINGS,      /* struct hl_get_settings (audit.h) */

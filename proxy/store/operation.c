@@ -326,6 +326,11 @@ static void clear_overview(struct hl_store_msg *m)
     hl_overview_fini((struct hl_overview *)m);
 }
 
+static void clear_list_errors(struct hl_store_msg *m)
+{
+    hl_list_errors_fini((struct hl_list_errors *)m);
+}
+
 static void clear_list_accounts(struct hl_store_msg *m)
 {
     hl_list_accounts_fini((struct hl_list_accounts *)m);
@@ -405,6 +410,7 @@ static const struct hl_operation operations[] = {
         .clear = clear_list_audit},
 
     [HL_STORE_OVERVIEW] = {.is_question = true, .clear = clear_overview},
+    [HL_STORE_LIST_ERRORS] = {.is_question = true, .clear = clear_list_errors},
 
     [HL_STORE_LIST_KEYS] = {.is_question = true},
 

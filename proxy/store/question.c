@@ -188,6 +188,13 @@ void hl_list_destinations_fini(struct hl_list_destinations *l)
     l->count = 0;
 }
 
+void hl_list_errors_fini(struct hl_list_errors *l)
+{
+    free(l->rows);
+    l->rows = NULL;
+    l->count = 0;
+}
+
 void hl_list_apps_fini(struct hl_list_apps *l)
 {
     free(l->names);

@@ -231,6 +231,31 @@ struct hl_overview {
 };
 void hl_overview_fini(struct hl_overview *o);
 
+/* LIST_ERRORS: what went wrong in [since_ms, until_ms), the most frequent first: of the newest HL_ERROR_LOOKS stored runs
+ * that failed (of the project; `app` is one of those). Failures without an error are alike where their reasons are. */
+#define HL_ERRORS_MAX  20
+#define HL_ERROR_LOOKS 100000
+
+struct hl_error_row {
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    enum hl_run_reason reason;
+    char error[HL_ERROR_LINE_MAX + 1]; /* empty: none */
+    uint64_t count;
+    int64_t first_ms, last_ms; /* when those runs were accepted */
+};
+
+struct hl_list_errors {
+    struct hl_store_msg m;
+    char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
+    int64_t since_ms, until_ms;
+
+    struct hl_error_row *rows; /* reply; owned by the message; HL_ERRORS_MAX at most */
+    size_t count;
+    uint64_t kinds, failures; /* how many there are, and of how many runs */
+    int64_t counted_ms;       /* since when: since_ms, or later where there are more runs */
+};
+void hl_list_errors_fini(struct hl_list_errors *l);
+
 /* For who answers. */
 /* What a database says of them, in this order. */
 extern const struct hl_columns hl_run_row_columns, hl_delivery_row_columns, hl_attempt_row_columns;

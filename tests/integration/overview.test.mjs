@@ -250,3 +250,41 @@ test('a span is an hour unless another is asked for, and no other than there can
     ])
         assertRefused(await ask('GET', OVERVIEW + query), 400, said);
 });
+
+test('errors are counted with the runs that have them, the most frequent first', async (t) => {
+    const { call, sidecar } = await stage(t, {
+        app: (x) => (x.path === '/cut' ? x.reset() : x.send(500, { 'content-type': 'text/plain' }, `no ${x.path.slice(1)}`)),
+        env: { HOOKLINE_RUN_ATTEMPTS: '1' },
+    });
+    const ask = control(sidecar);
+    const began = Date.now() - 1;
+    for (const path of ['a/order', 'a/order', 'b/order', 'a/cut', 'a/order'])
+        assert.equal((await call(`/v4/p/${path}`, { query: { async: 'true' } })).status, 202);
+    const errors = async (query = '', path = '/v2/projects/p/errors') => {
+        const answer = await ask('GET', path + query);
+        assert.equal(answer.status, 200, answer.text);
+        return answer.json();
+    };
+    const all = await until('all have failed', async () => {
+        const now = await errors();
+        return now.failures === 5 && now;
+    });
+    assert.deepEqual(
+        all.errors.map(({ app_name: app, error, reason, count }) => [app, error, reason, count]).sort(),
+        [['a', null, 'upstream_reset', 1], ['a', 'no order', 'app_error', 3], ['b', 'no order', 'app_error', 1]],
+    );
+    assert.deepEqual([all.errors[0].count, all.more, all.counted_since], [3, 0, all.since]);
+    const { runs } = (await ask('GET', '/v2/projects/p/runs?error=no%20order&app=a')).json();
+    const [{ first_at: first, last_at: last }] = all.errors;
+    assert.deepEqual([runs.length, runs[0].created_at, runs[2].created_at], [3, last, first]);
+    assert.equal((await errors('?app=b&period=day')).failures, 1);
+    assert.equal((await errors(`?until=${began}`)).failures, 0);
+    assert.equal((await errors('', '/v2/projects/q/errors')).failures, 0);
+    assert.equal((await errors('', '/v2/errors')).failures, 5);
+    for (const [query, said] of [
+        [`?since=${Date.now() + 3_600_000}`, /since/],
+        [`?since=${Date.now()}&until=${Date.now() - 60_000}`, /until/],
+        ['?limit=3', /limit/],
+    ])
+        assertRefused(await ask('GET', `/v2/projects/p/errors${query}`), 400, said);
+});

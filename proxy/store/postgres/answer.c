@@ -44,6 +44,7 @@ static const struct hl_pg_question *const questions[] = {
     [HL_STORE_GET_ALERTS] = &hl_pg_get_alerts,
     [HL_STORE_LIST_AUDIT] = &hl_pg_list_audit,
     [HL_STORE_OVERVIEW] = &hl_pg_overview,
+    [HL_STORE_LIST_ERRORS] = &hl_pg_list_errors,
     [HL_STORE_LIST_KEYS] = &hl_pg_list_keys,
 };
 

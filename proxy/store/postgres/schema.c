@@ -332,7 +332,10 @@ static const char *const seventeenth[] = {
     "ALTER TABLE ~.stream ADD COLUMN answer_head bytea", NULL};
 
 /* What the app said went wrong, of what fails from here on. What a replica of an older hookline ends has none. */
-static const char *const eighteenth[] = {"ALTER TABLE ~.run ADD COLUMN error bytea", NULL};
+static const char *const eighteenth[] = {"ALTER TABLE ~.run ADD COLUMN error bytea",
+    "CREATE INDEX run_failed ON ~.run (project, run_id) INCLUDE (app, reason, error, created_ms)"
+    " WHERE state = 3",
+    NULL};
 
 /* Tags of runs, and by which runs that have some are found: a row with each, and one with its name alone. They go with
  * the partition of their runs. A replica of an older hookline accepts runs without. */

@@ -48,6 +48,8 @@ enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m
         return hl_sqlite_answer_list_apps(r, (struct hl_list_apps *)m);
     case HL_STORE_OVERVIEW:
         return hl_sqlite_answer_overview(r, (struct hl_overview *)m);
+    case HL_STORE_LIST_ERRORS:
+        return hl_sqlite_answer_list_errors(r, (struct hl_list_errors *)m);
     case HL_STORE_LIST_ACCOUNTS:
         return hl_sqlite_answer_list_accounts(r, (struct hl_list_accounts *)m);
     case HL_STORE_GET_SETTINGS:

@@ -20,6 +20,7 @@ struct hl_list_apps;
 struct hl_list_audit;
 struct hl_list_deliveries;
 struct hl_list_destinations;
+struct hl_list_errors;
 struct hl_list_runs;
 struct hl_overview;
 struct hl_sqlite_reader;
@@ -65,6 +66,8 @@ HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_destinations(
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char *project,
     int64_t lane, struct hl_destination_tally *tally, struct hl_destination_row *row);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_overview *o);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_errors(
+    struct hl_reading *r, struct hl_list_errors *l);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
     struct hl_reading *r, struct hl_list_accounts *l);
 /* What is kept under a name. */

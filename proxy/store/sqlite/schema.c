@@ -63,7 +63,8 @@ static const char *const newest[] = {
     "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
     "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
     "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;"
-    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error) WHERE state = 3;",
+    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error, state)"
+    " WHERE state = 3;",
     "CREATE TABLE delivery (delivery_id BLOB PRIMARY KEY,"
     " run_id BLOB NOT NULL REFERENCES run ON DELETE CASCADE, app_id INTEGER NOT NULL,"
     " lane INTEGER NOT NULL, state INTEGER NOT NULL, round INTEGER NOT NULL,"
@@ -264,7 +265,8 @@ static const char *const changes[] = {
 
     /* What the app said went wrong, of what fails from here on. */
     "ALTER TABLE result ADD COLUMN error TEXT;"
-    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error) WHERE state = 3;",
+    "CREATE INDEX result_failed ON result (run_id, app_id, reason, error, state)"
+    " WHERE state = 3;",
 
     /* Tags of runs. */
     "ALTER TABLE run ADD COLUMN tags TEXT;" TAG_TABLE,

@@ -1,6 +1,7 @@
 /* test_error.c - what the app said went wrong: it stays with a run that failed, on all stores. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -81,4 +82,138 @@ STORE_TEST(run_that_was_to_be_cancelled_has_not_gone_wrong)
     hl_claimed_free(c);
     cr_assert_eq(state_of(f, &id), HL_RUN_CANCELLED);
     expect_error(f, &id, "");
+}
+
+/* --- counted ---------------------------------------------------------------------------------- */
+
+static struct hl_list_errors all_errors(void)
+{
+    return (struct hl_list_errors){.m.msg.type = HL_STORE_LIST_ERRORS,
+        .project = "p",
+        .since_ms = 1,
+        .until_ms = INT64_C(1) << 47};
+}
+
+static void expect_row(
+    const struct hl_list_errors *l, size_t i, const char *app, const char *error, uint64_t n)
+{
+    cr_assert_lt(i, l->count);
+    cr_assert_str_eq(l->rows[i].project, "p");
+    cr_assert_str_eq(l->rows[i].app, app);
+    cr_assert_str_eq(l->rows[i].error, error);
+    cr_assert_eq(l->rows[i].count, n);
+    cr_assert_eq(l->rows[i].reason, HL_REASON_APP_ERROR);
+}
+
+STORE_TEST(errors_are_counted_the_most_frequent_first)
+{
+    struct hl_list_errors l = all_errors();
+    struct hl_id first = fail_with(f, "a", "no such order"), fine, last;
+    fail_with(f, "b", "no such order");
+    fail_with(f, "a", "");
+    fail_with(f, "b", "no such order");
+    last = fail_with(f, "a", "no such order");
+    fail_with(f, "b", "no such order");
+    cr_assert_eq(record_run(f, (struct run_spec){.project = "p"}, &fine), HL_OK);
+    cr_assert_eq(finish_run(f, &fine, 1, "done"), HL_OK);
+
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 3);
+    cr_assert_eq(l.kinds, 3);
+    cr_assert_eq(l.failures, 6);
+    cr_assert_eq(l.counted_ms, l.since_ms);
+    expect_row(&l, 0, "b", "no such order", 3);
+    expect_row(&l, 1, "a", "no such order", 2);
+    expect_row(&l, 2, "a", "", 1);
+    cr_assert_leq(llabs(l.rows[1].first_ms - hl_id_time_ms(&first)), 1);
+    cr_assert_leq(llabs(l.rows[1].last_ms - hl_id_time_ms(&last)), 1);
+    hl_list_errors_fini(&l);
+
+    strcpy(l.app, "a");
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 2);
+    cr_assert_eq(l.failures, 3);
+    hl_list_errors_fini(&l);
+
+    l = all_errors();
+    strcpy(l.project, "q");
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count + l.failures + l.kinds, 0);
+    hl_list_errors_fini(&l);
+
+    l = all_errors();
+    l.project[0] = '\0';
+    l.until_ms = hl_id_time_ms(&first);
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, 0, "they came later");
+    hl_list_errors_fini(&l);
+    l.until_ms = 0;
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.failures, 6, "in all projects");
+    hl_list_errors_fini(&l);
+}
+
+STORE_TEST(errors_beyond_the_most_frequent_are_a_number)
+{
+    struct hl_list_errors l = all_errors();
+    char error[16];
+    for (int i = 0; i < HL_ERRORS_MAX + 300; i++) { /* more than there is room for at first */
+        snprintf(error, sizeof(error), "%d", i);
+        fail_with(f, "a", error);
+    }
+    fail_with(f, "a", "7");
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.count, HL_ERRORS_MAX);
+    cr_assert_eq(l.kinds, HL_ERRORS_MAX + 300);
+    cr_assert_eq(l.failures, HL_ERRORS_MAX + 301);
+    expect_row(&l, 0, "a", "7", 2);
+    snprintf(error, sizeof(error), "%d", HL_ERRORS_MAX + 299);
+    expect_row(&l, 1, "a", error, 1);
+    hl_list_errors_fini(&l);
+}
+
+#define FIRST_MS 0x1000000
+
+/* Beside the ways of the store: 100,001 of them, the first a moment after FIRST_MS. Bytes of their ids are below 128, for SQLite
+ * makes them of characters. */
+static void add_many(struct fixture *f)
+{
+    if (f->config.store == HL_STORE_SQLITE)
+        change(f,
+            "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n <= 100000)"
+            " INSERT INTO result (number, run_id, finished_ms, reason, http_status, content_type,"
+            " content_encoding, encoding, escaped_size, body_where, body_size, app_id, is_async, "
+            "state,"
+            " error) SELECT 1000000 + n, CAST(char(0, 0, 1, n / 16384, n / 128 % 128, n % 128, "
+            "112, 0, 0, 0,"
+            " 0, 0, 0, 0, 0, 0) AS BLOB), 0, 1, 500, '', '', 0, 0, 0, 0, 1, 1, 3, 'alike' FROM i");
+    else
+        change(f, "INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, "
+                  "created_ms, method,"
+                  " path, request_where, request_size, reason, error)"
+                  " SELECT rpad(lpad(to_hex(16777216 + n), 12, '0') || '7', 32, '0')::uuid, 'p', "
+                  "'a', 3, true,"
+                  " false, 16777216 + n, 'POST', '/run', 0, 0, 1, 'alike' FROM generate_series(1, "
+                  "100001) AS n");
+}
+
+STORE_TEST(errors_of_more_runs_than_are_looked_at_are_counted_since_a_later_time)
+{
+    struct hl_list_errors l = all_errors();
+    if (f->config.store == HL_STORE_MEMORY)
+        return;
+    struct hl_id id;
+    cr_assert_eq(accept_run(f, (struct run_spec){.project = "p", .app = "a"}, &id), HL_OK);
+    add_many(f);
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.failures, HL_ERROR_LOOKS);
+    cr_assert_eq(l.counted_ms, FIRST_MS + 2);
+    expect_row(&l, 0, "a", "alike", HL_ERROR_LOOKS);
+    cr_assert_eq(l.rows[0].first_ms, FIRST_MS + 2);
+    hl_list_errors_fini(&l);
+    l.since_ms = FIRST_MS + 3;
+    cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
+    cr_assert_eq(l.failures, HL_ERROR_LOOKS - 1);
+    cr_assert_eq(l.counted_ms, FIRST_MS + 3);
+    hl_list_errors_fini(&l);
 }

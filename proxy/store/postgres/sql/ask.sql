@@ -472,6 +472,30 @@ SELECT 4, name, version, state, node_id, convert_to(role, 'UTF8'), NULL,
     (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries, NULL, NULL, NULL, NULL, NULL
 FROM replicas;
 
+-- part: errors(and)
+-- Of the :looks newest failures what is alike: first how many there are, of how many runs, of how many that were looked at
+-- and since when; then the :max most frequent.
+WITH looked AS MATERIALIZED (
+    SELECT r.project, r.app, r.reason, r.error, r.created_ms FROM :schema.run r
+    WHERE r.state = {run_state.failure} {and} AND r.run_id < :before::uuid AND r.run_id >= :from::uuid
+    ORDER BY r.run_id DESC LIMIT :looks::bigint),
+kinds AS MATERIALIZED (
+    SELECT project, app, reason, error, count(*) AS n, min(created_ms) AS first_ms, max(created_ms) AS last_ms
+    FROM looked WHERE :app::text = '' OR app = :app::text
+    GROUP BY project, app, reason, error)
+SELECT NULL::text, NULL::text, NULL::bigint, NULL::bytea, (SELECT count(*) FROM kinds),
+    (SELECT coalesce(sum(n), 0)::bigint FROM kinds), count(*), min(created_ms)
+FROM looked
+UNION ALL
+(SELECT project, app, reason::bigint, error, n, first_ms, last_ms, NULL
+FROM kinds ORDER BY n DESC, last_ms DESC LIMIT :max::bigint);
+
+-- name: ASK_ERRORS
+{errors(AND r.project = :project::text)};
+
+-- name: ASK_ERRORS_OF_ALL
+{errors()};
+
 -- accounts ------------------------------------------------------------------------------------------------------------
 
 -- name: ASK_ACCOUNTS

@@ -246,6 +246,17 @@ CROSS JOIN app ON app.app_id = (
     LIMIT 1)
 ORDER BY failing.since_ms;
 
+-- name: FAILURES
+-- Newest first, :max at most; whether each is in scope.
+SELECT run_id, app_id, reason, error,
+    app_id IN (SELECT app_id FROM app WHERE {in_scope})
+FROM result INDEXED BY result_failed
+WHERE state = {run_state.failure} AND run_id < :before AND run_id >= :from
+ORDER BY run_id DESC LIMIT :max;
+
+-- name: APP_OF
+SELECT project, name FROM app WHERE app_id = :app_id;
+
 -- accounts ------------------------------------------------------------------------------------------------------------
 
 -- name: ACCOUNTS
