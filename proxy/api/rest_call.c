@@ -335,9 +335,10 @@ static void release(struct hl_rest_call *call)
 {
     hl_list_remove(&call->node);
     hl_rest_wait_leave(&call->wait);
-    if (call->until_ms > 0)
+    if (call->look.on_fire)
         hl_timer_fini(&call->all->waits.wheel, &call->look);
     call->until_ms = 0;
+    call->look.on_fire = NULL;
     hl_exchange_drop(call->listing);
     call->listing = NULL;
     hl_slot_remove(&call->all->slots, call->name);
@@ -346,6 +347,8 @@ static void release(struct hl_rest_call *call)
     call->named = NULL;
     hl_rest_test_free(call->test);
     call->test = NULL;
+    free(call->tail);
+    call->tail = NULL;
     json_decref(call->audited.author);
     call->audited.author = NULL;
 }

@@ -17,6 +17,7 @@ struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
 struct hl_rest_named;
+struct hl_rest_tail;
 struct hl_rest_test;
 struct hl_sender;
 struct hl_service;
@@ -114,6 +115,7 @@ struct hl_rest_call {
     void (*on_stored)(struct hl_rest_call *call, const struct hl_store_msg *m);
     struct hl_rest_named *named; /* rest_redelivery.c; a block of memory, freed with the call */
     struct hl_rest_test *test;   /* rest_test.c; while the sender does not have it */
+    struct hl_rest_tail *tail;   /* rest_tail.c; likewise */
     bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */
@@ -127,8 +129,9 @@ struct hl_rest_call {
     struct hl_exchange *listing;       /* rest_function.c; NULL: the app is not being asked */
     unsigned listing_address;          /* of the app's addresses, the next */
     struct hl_rest_audited audited;
-    struct hl_timer look; /* rest_drain.c, as is the next: what is left is counted again */
-    uint64_t until_ms;    /* monotonic: then it is answered in any case; 0: it does not wait */
+    struct hl_timer
+        look; /* rest_drain.c, as is the next: what is left is counted again; rest_tail.c */
+    uint64_t until_ms; /* monotonic: then it is answered in any case; 0: it does not wait */
 };
 
 void hl_rest_calls_init(

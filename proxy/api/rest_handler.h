@@ -127,6 +127,14 @@ hl_rest_handler hl_rest_show_result;
 
 hl_rest_handler hl_rest_show_log;
 
+/* Whether a line of the log is about a delivery. It says what a receiver's name led to, and why it could not be reached:
+ * others than admins and viewers could read an inner network through it. */
+bool hl_rest_is_delivery_line(struct hl_str line);
+
+/* ---- what was logged last, of all runs, and what comes ---- */
+
+hl_rest_handler hl_rest_show_tail;
+
 /* ---- the functions of an app that is a function host ---- */
 
 hl_rest_handler hl_rest_list_functions;

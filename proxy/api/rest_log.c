@@ -33,16 +33,20 @@ static void look_up(struct hl_rest_call *call)
     hl_rest_then(call, show_stored);
 }
 
-/* Lines about deliveries say what a receiver's name led to, and why it could not be reached: others than admins could
- * read an inner network through them. A member's name has its quotes; what an app wrote has them escaped. */
-static void leave_out_deliveries(struct hl_buf *lines)
+/* A member's name has its quotes; what an app wrote has them escaped. */
+bool hl_rest_is_delivery_line(struct hl_str line)
 {
     static const char mark[] = ",\"delivery_id\":\"";
+    return memmem(line.p, line.n, mark, sizeof(mark) - 1) != NULL;
+}
+
+static void leave_out_deliveries(struct hl_buf *lines)
+{
     size_t kept = 0, n;
     for (size_t at = 0; at < lines->n; at += n) {
         const char *line = lines->p + at, *end = memchr(line, '\n', lines->n - at);
         n = end ? (size_t)(end - line) + 1 : lines->n - at;
-        if (memmem(line, n, mark, sizeof(mark) - 1))
+        if (hl_rest_is_delivery_line((struct hl_str){line, n}))
             continue;
         memmove(lines->p + kept, line, n);
         kept += n;

@@ -250,6 +250,32 @@ static bool read_progress(struct hl_rest_call *call, struct hl_str value)
            hl_str_eq(value, HL_STR("0"));
 }
 
+static bool read_level(struct hl_rest_call *call, struct hl_str value)
+{
+    static const char *const texts[] = {[HL_LOG_DEBUG] = "debug",
+        [HL_LOG_INFO] = "info",
+        [HL_LOG_WARN] = "warn",
+        [HL_LOG_ERROR] = "error"};
+    for (int l = HL_LOG_DEBUG; l <= HL_LOG_ERROR; l++)
+        if (hl_str_eq(value, hl_str_from(texts[l]))) {
+            call->params.level = (enum hl_log_level)l;
+            return true;
+        }
+    return false;
+}
+
+/* ERA-NUMBER */
+static bool read_after(struct hl_rest_call *call, struct hl_str value)
+{
+    const char *dash = value.n > 0 ? memchr(value.p, '-', value.n) : NULL;
+    if (!dash)
+        return false;
+    struct hl_str era = {value.p, (size_t)(dash - value.p)};
+    struct hl_str number = {dash + 1, value.n - era.n - 1};
+    return hl_str_to_u64(era, &call->params.after_era) &&
+           hl_str_to_u64(number, &call->params.after) && call->params.after > 0;
+}
+
 static bool read_as(struct hl_rest_call *call, struct hl_str value)
 {
     call->params.is_call = true;
@@ -272,7 +298,7 @@ static const struct param {
     bool (*read)(struct hl_rest_call *call, struct hl_str value);
     const char *allowed;
 } params[] = {
-    {HL_REST_PAGE | HL_REST_LANES, "limit", read_limit, "a number from 1 to 200"},
+    {HL_REST_PAGE | HL_REST_LANES | HL_REST_TAIL, "limit", read_limit, "a number from 1 to 200"},
     {HL_REST_PAGE, "cursor", read_cursor, "the next_cursor of the previous page"},
     {HL_REST_LANES, "cursor", read_lane_cursor, "the next_cursor of the previous page"},
     {HL_REST_RUN_STATE, "state", read_run_state, "queued, running, success, failure or cancelled"},
@@ -298,11 +324,13 @@ static const struct param {
         "a whole error as runs have it, of at most 640 bytes"},
     {HL_REST_RUN_SEARCH, "find", read_find, "part of a path or an error, of at most 255 bytes"},
     {HL_REST_DELIVERY_SEARCH, "destination", read_destination, "a destination (https://host:port)"},
-    {HL_REST_WAIT, "wait", read_wait, "a number of seconds"},
+    {HL_REST_WAIT | HL_REST_TAIL, "wait", read_wait, "a number of seconds"},
     {HL_REST_DRAIN, "wait", read_drain_wait, "a number of seconds"},
     {HL_REST_DRAIN_WAIT, "timeout", read_drain_wait, "a number of seconds"},
     {HL_REST_EVENTS, "last_event_id", read_last_event_id, "an id of at most 1024 bytes"},
     {HL_REST_EVENTS, "progress", read_progress, "true or false"},
+    {HL_REST_TAIL, "level", read_level, "debug, info, warn or error"},
+    {HL_REST_TAIL, "after", read_after, "the next of the previous answer"},
     {HL_REST_RELAYED, "as", read_as, "answer or plain"},
 };
 

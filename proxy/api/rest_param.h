@@ -3,6 +3,7 @@
 #define HL_API_REST_PARAM_H
 
 #include "base/id.h"
+#include "base/log.h"
 #include "http/sse.h"
 #include "route/plan.h"
 #include "store/search.h"
@@ -29,6 +30,7 @@ enum {
     HL_REST_DRAIN = 16384,      /* wait */
     HL_REST_DRAIN_WAIT = 32768, /* timeout */
     HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
+    HL_REST_TAIL = 131072,      /* limit, after, level, wait; of the log */
     HL_REST_BY = 1048576,
 };
 
@@ -55,8 +57,10 @@ struct hl_rest_params {
     uint64_t wait_ms;    /* for the run's end, or the end of all */
     bool has_wait;       /* it was named */
     bool wants_progress;
-    bool is_call, is_plain; /* another replica asks for a caller (struct hl_follow) */
-    size_t last_event_n;    /* 0: none */
+    enum hl_log_level level;   /* of the log's lines, at the least */
+    uint64_t after_era, after; /* hl_run_log_era, and the number to go on from; 0: none */
+    bool is_call, is_plain;    /* another replica asks for a caller (struct hl_follow) */
+    size_t last_event_n;       /* 0: none */
     char last_event_id[HL_EVENT_ID_MAX];
 };
 

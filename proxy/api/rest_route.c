@@ -18,6 +18,7 @@
     (HL_REST_DELIVERY_STATE | HL_REST_TIME | HL_REST_APP | HL_REST_RUN_ID | HL_REST_DELIVERY_SEARCH)
 #define DELIVERIES (HL_REST_PAGE | DELIVERY_FILTERS)
 #define AUDIT      (HL_REST_PAGE | HL_REST_TIME | HL_REST_ACTION)
+#define TAIL       (HL_REST_TAIL | HL_REST_APP | HL_REST_RUN_ID)
 #define ERRORS     (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP)
 #define OVERVIEW   (HL_REST_PERIOD | HL_REST_TIME | HL_REST_APP | HL_REST_ASYNC | HL_REST_BY)
 
@@ -60,6 +61,8 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/destinations", HL_REST_LOOK, HL_REST_LANES, hl_rest_list_destinations, false},
     {HL_METHOD_POST, "/v2/projects/{p}/destinations/test", HL_REST_ADMIN, 0, hl_rest_test_destination, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/logs", HL_REST_READ, TAIL, hl_rest_show_tail, false},
+
     {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/errors", HL_REST_READ, ERRORS, hl_rest_list_errors, false},
@@ -86,6 +89,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_sent, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
+    {HL_METHOD_GET, "/v2/logs", HL_REST_OPERATOR, TAIL, hl_rest_show_tail, false},
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
     {HL_METHOD_GET, "/v2/errors", HL_REST_OPERATOR, ERRORS, hl_rest_list_errors, false},
     {HL_METHOD_GET, "/v2/audit", HL_REST_OPERATOR, AUDIT, hl_rest_list_audit, false},

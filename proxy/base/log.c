@@ -3,7 +3,7 @@
  * Promise: never allocates, never more than HL_LOG_LINE_MAX bytes, always a whole line (JSON stays
  * valid when it is cut): a text that does not fit is cut between characters and ends in an ellipsis,
  * a field that does not fit is left out.
- * Not here: where lines go (log_sink.c), and those about runs (loop/run_log.c). */
+ * Not here: where lines go (log_sink.c), and who keeps the last ones (loop/run_log.c). */
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -229,13 +229,13 @@ void hl_log_write_of(const struct hl_id *run_id, enum hl_log_level level, const 
     const struct hl_log_field *fields)
 {
     struct line line;
-    hl_log_take_line *take = run_id ? atomic_load(&follower) : NULL;
+    hl_log_take_line *take = atomic_load(&follower);
     build(&line, line_format, level, message, fields);
     hl_log_sink_put(line.p, line.n);
     if (take && line_format != HL_LOG_JSON)
         build(&line, HL_LOG_JSON, level, message, fields);
     if (take)
-        take(run_id, message, line.p, line.n);
+        take(run_id, level, message, line.p, line.n);
 }
 
 void hl_log_write(enum hl_log_level level, const char *message, const struct hl_log_field *fields)
@@ -243,7 +243,7 @@ void hl_log_write(enum hl_log_level level, const char *message, const struct hl_
     hl_log_write_of(find_run(fields), level, message, fields);
 }
 
-void hl_log_follow_runs(hl_log_take_line *take)
+void hl_log_follow(hl_log_take_line *take)
 {
     atomic_store(&follower, take);
 }

@@ -51,11 +51,11 @@ void hl_log_write_of(const struct hl_id *run_id, enum hl_log_level level, const 
 /* The message of a line about a whole call: there is one for each, if they are wanted. */
 #define HL_LOG_CALL "call"
 
-/* Lines about a run, those with a field "run_id" or of hl_log_write_of, are given to `take` as well,
- * always as JSON. NULL: no more. On the thread that logs. */
-typedef void hl_log_take_line(
-    const struct hl_id *run_id, const char *message, const char *line, size_t n);
-void hl_log_follow_runs(hl_log_take_line *take);
+/* All lines are given to `take` as well, always as JSON. `run_id`: the run that a line is about, named by a field "run_id"
+ * or by hl_log_write_of; NULL: none. A `take` that is NULL: no more. On the thread that logs. */
+typedef void hl_log_take_line(const struct hl_id *run_id, enum hl_log_level level,
+    const char *message, const char *line, size_t n);
+void hl_log_follow(hl_log_take_line *take);
 
 /* The line that hl_log_write would make, and its length. */
 size_t hl_log_build(char out[HL_LOG_LINE_MAX], enum hl_log_level level, const char *message,

@@ -460,6 +460,10 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
     ROW(LOG_ELSEWHERE, 409,
         "The run's log is in the memory of the replica that has the run, %s: ask that one. The log "
         "of a failed run is available from every replica."),
+    ROW(TAIL_OF_RUN, 403,
+        "This token's role is invoke: it may follow the log of a run of its own alone; name the "
+        "run "
+        "with run_id. All lines need a token with the role admin or viewer."),
     ROW(REQUEST_NOT_KEPT, 410,
         "The run's request is no longer kept, or never was: see HOOKLINE_KEEP_REQUESTS, and "
         "HOOKLINE_STORE_MAX_BYTES, for which requests are removed first."),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { assertAccessible, makeToken, openDashboard } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
-import { assertRefused, control } from './lib/rest.mjs';
+import { assertRefused, control, rest } from './lib/rest.mjs';
 import { freePort, run, startSidecar } from './lib/sidecar.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
@@ -252,4 +252,79 @@ test('the dashboard shows it to admins', async (t) => {
     await log.getByText('<b>Traceback</b>').waitFor();
     await log.getByText('run finished').waitFor();
     await assertAccessible(page, 'a run’s log');
+});
+
+/** What has come, and where to go on. */
+async function follow(ask, query, path = '/v2/projects/p/logs') {
+    const answer = await ask('GET', `${path}?${new URLSearchParams(query)}`);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json();
+}
+
+test('the log goes on: the last lines, then what comes, of an app, a run, a level', async (t) => {
+    const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'info', HOOKLINE_PROJECT_ID: 'p' });
+    const { ask } = all;
+    const id = await ended(all, RUN, tell({ out: ['hello'], err: [JSON.stringify({ level: 'error', msg: 'bad' })] }));
+    const { id: other } = await all.call('/v4/p/b/run', tell({ out: ['from b'] }));
+    await until('all is there', async () => {
+        const lines = said((await follow(ask, {})).lines.map(({ line }) => line));
+        return ['hello', 'bad', 'from b'].every((text) => lines.includes(text));
+    });
+    const { lines, next, missed, replica } = await follow(ask, { limit: 200 });
+    assert.equal(missed, 0);
+    assert.equal(replica, null);
+    assert.ok(lines.some(({ run_id, line }) => run_id === null && line.msg === 'listening'), 'hookline’s own');
+    const mine = lines.find(({ line }) => line.line === 'hello');
+    assert.deepEqual([mine.run_id, mine.project_id, mine.app_name, mine.line.stream], [id, 'p', 'a', 'stdout']);
+    const texts = async (query, path) => said((await follow(ask, query, path)).lines.map(({ line }) => line));
+    assert.deepEqual(await texts({ app: 'b' }), ['from b'], 'a synchronous run’s, too');
+    assert.deepEqual(await texts({ run_id: other }), ['from b']);
+    assert.deepEqual(await texts({ level: 'error' }), ['bad']);
+    assert.deepEqual(await texts({ app: 'nobody' }), []);
+    assert.ok((await texts({}, '/v2/logs')).includes('from b'));
+    assert.deepEqual(lines.slice(-1), (await follow(ask, { limit: 1 })).lines, 'the last one');
+    assert.deepEqual((await follow(ask, { after: next })).lines, []);
+    const waiting = follow(ask, { after: next, wait: 20, app: 'a' });
+    await all.call('/v4/p/b/run', tell({ out: ['not this one'] }));
+    await apart();
+    await all.call(RUN, tell({ out: ['this one'] }));
+    const come = await waiting;
+    assert.deepEqual(said(come.lines.map(({ line }) => line)), ['this one']);
+    assert.notEqual(come.next, next);
+    const first = await follow(ask, { after: `${next.split('-')[0]}-1`, limit: 1 });
+    assert.equal(first.has_more, true);
+    assert.equal((await follow(ask, { after: '1-1', limit: 1 })).lines.length, 1, 'of a process that was before');
+});
+
+test('whoever reads the log too slowly is told how many lines went by', async (t) => {
+    const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'warn', HOOKLINE_PROJECT_ID: 'p' });
+    const { next } = await follow(all.ask, {});
+    const id = await ended(all, RUN, tell({ out: Array.from({ length: 300 }, (_, i) => `line ${i}`) }));
+    await until('all is said', async () => said(await logOf(all.ask, id)).at(-1) === 'line 299');
+    const { lines, missed } = await follow(all.ask, { after: next, limit: 200, run_id: id });
+    assert.equal(lines.length, 200);
+    assert.equal(lines.at(-1).line.line, 'line 299');
+    assert.equal(missed, 100);
+});
+
+test('who may follow the log: all of a project for those who see it, a run of his own for its caller', async (t) => {
+    const all = await staged(t, { HOOKLINE_AUTH: 'jwt' });
+    const tokens = {};
+    for (const [name, role, project] of [['admin', 'admin', 'p'], ['viewer', 'viewer', 'p'], ['his', 'invoke', 'p'], ['other', 'invoke', 'p'], ['q', 'admin', 'q']])
+        tokens[name] = await makeToken(all.sidecar, { role, project });
+    const as = (name) => rest(all.sidecar, { token: tokens[name] });
+    const query = { async: 'true', webhookEndpoint: 'http://127.0.0.1:1/' };
+    const { id } = await all.call('/v4/p/a/bad', { query, headers: { authorization: `Bearer ${tokens.his}` } });
+    const messagesOf = async (name, filter) => messages((await follow(as(name), filter)).lines.map(({ line }) => line));
+    await until('it is given up', async () => (await messagesOf('viewer', {})).includes('webhook delivery failed for good'));
+    assert.ok((await messagesOf('admin', {})).includes('run finished'));
+    assert.ok(!(await messagesOf('admin', {})).includes('listening'), 'where there are other projects: lines of no run may be theirs');
+    assert.deepEqual(await messagesOf('his', { run_id: id }), ['run finished'], 'nothing of where its webhook went');
+    assert.deepEqual((await follow(as('q'), {}, '/v2/projects/q/logs')).lines, [], 'another project’s');
+    assertRefused(await as('his')('GET', '/v2/projects/p/logs'), 403, /run_id/);
+    assertRefused(await as('other')('GET', `/v2/projects/p/logs?run_id=${id}`), 403);
+    assertRefused(await as('q')('GET', '/v2/projects/p/logs'), 403);
+    assertRefused(await as('admin')('GET', '/v2/logs'), 404);
+    for (const [bad, why] of [['level=loud', /debug, info, warn or error/], ['after=x', /next of the previous/], ['after=1-0', /after/], ['limit=0', /limit/], ['wait=x', /wait/], ['cursor=x', /cursor/]])
+        assertRefused(await as('admin')('GET', `/v2/projects/p/logs?${bad}`), 400, why);
 });

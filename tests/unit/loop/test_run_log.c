@@ -209,3 +209,111 @@ Test(run_log, keeps_nothing_once_it_has_stopped)
     hl_run_log_start();
     cr_assert_str_empty(log_of(1));
 }
+
+/* ---- all of them, in their order ---- */
+
+static struct hl_run_log_page page;
+static const struct hl_run_log_filter any;
+
+/* The messages of the page's lines, one after the other. */
+static const char *scan(const struct hl_run_log_filter *filter, uint64_t from)
+{
+    static char out[4096];
+    size_t n = 0;
+    hl_run_log_scan(filter, from, &page);
+    out[0] = '\0';
+    for (uint32_t i = 0; i < page.count; i++) {
+        const char *line = page.text + page.lines[i].at;
+        const char *msg = strstr(line, "\"msg\":\"") + 7;
+        n +=
+            (size_t)snprintf(out + n, sizeof(out) - n, "%.*s ", (int)(strchr(msg, '"') - msg), msg);
+    }
+    return out;
+}
+
+Test(run_log, has_all_lines_in_the_order_in_which_they_came)
+{
+    say(1, "one");
+    HL_LOG(INFO, "own");
+    say(2, "two");
+    say(1, "three");
+    cr_assert_str_eq(scan(&any, 1), "one own two three ");
+    cr_assert_eq(page.next, hl_run_log_end());
+    cr_assert_eq(page.missed, 0);
+    cr_assert_not(page.is_full);
+    cr_assert(hl_id_is_nil(&page.lines[1].run_id));
+    cr_assert_str_eq(scan(&any, page.next), "");
+    HL_LOG(WARN, "later");
+    cr_assert_str_eq(scan(&any, page.next), "later ");
+}
+
+Test(run_log, lets_through_what_is_asked_for)
+{
+    say(1, "one");
+    HL_LOG(ERROR, "own");
+    say(2, "two");
+    cr_assert_str_eq(scan(&(struct hl_run_log_filter){.run_id = id_of(2)}, 1), "two ");
+    cr_assert_str_eq(scan(&(struct hl_run_log_filter){.least = HL_LOG_WARN}, 1), "own ");
+    cr_assert_str_eq(scan(&(struct hl_run_log_filter){.without_others = true}, 1), "one two ");
+}
+
+Test(run_log, finds_the_last_lines_that_are_let_through)
+{
+    say(1, "one");
+    say(2, "two");
+    say(1, "three");
+    struct hl_run_log_filter first = {.run_id = id_of(1)};
+    cr_assert_str_eq(scan(&any, hl_run_log_back(&any, 2)), "two three ");
+    cr_assert_str_eq(scan(&first, hl_run_log_back(&first, 2)), "one three ");
+    cr_assert_str_eq(scan(&first, hl_run_log_back(&first, 9)), "one three ");
+    cr_assert_str_eq(scan(&any, hl_run_log_back(&any, 0)), "");
+}
+
+Test(run_log, counts_the_lines_that_went_by)
+{
+    uint64_t from = hl_run_log_end();
+    for (int i = 0; i < HL_RUN_LOG_LINES + 5; i++)
+        say(1, "x");
+    say(2, "end");
+    hl_run_log_scan(&(struct hl_run_log_filter){.run_id = id_of(2)}, from, &page);
+    cr_assert_eq(page.count, 1);
+    cr_assert_eq(page.missed, 5);
+}
+
+Test(run_log, goes_on_page_by_page)
+{
+    uint64_t from = hl_run_log_end();
+    for (int i = 0; i < HL_RUN_LOG_PAGE_LINES + 1; i++)
+        HL_LOG(INFO, "own");
+    hl_run_log_scan(&any, from, &page);
+    cr_assert(page.is_full);
+    cr_assert_eq(page.count, HL_RUN_LOG_PAGE_LINES);
+    hl_run_log_scan(&any, page.next, &page);
+    cr_assert_eq(page.count, 1);
+    cr_assert_eq(page.missed, 0);
+}
+
+Test(run_log, keeps_few_lines_about_no_run)
+{
+    uint64_t from = hl_run_log_end();
+    for (int i = 0; i < HL_RUN_LOG_OTHERS + 7; i++)
+        HL_LOG(INFO, "own");
+    hl_run_log_scan(&any, from, &page);
+    cr_assert_eq(page.missed, 7);
+}
+
+Test(run_log, says_whose_a_run_is_once_that_is_known)
+{
+    struct hl_id id = id_of(1);
+    say(1, "before");
+    hl_run_log_note(&id, "p", "app");
+    say(1, "after");
+    cr_assert_str_eq(scan(&any, 1), "before after ");
+    for (uint32_t i = 0; i < 2; i++) {
+        cr_assert_str_eq(page.text + page.lines[i].project, "p");
+        cr_assert_str_eq(page.text + page.lines[i].app, "app");
+    }
+    say(2, "another's");
+    hl_run_log_scan(&any, 1, &page);
+    cr_assert_eq(page.lines[2].project, 0);
+}
