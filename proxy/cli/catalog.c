@@ -96,6 +96,11 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"deliveries destinations --project demo",
             "deliveries destinations --json | jq 'select(.failing_since)'"},
         true},
+    {"logs", hl_cli_logs,
+        "[--project P] [--app A] [--run RUN_ID] [--level debug|info|warn|error] [--limit N] "
+        "[--follow] [--json]",
+        "print the last lines of the log, and with --follow those that come",
+        {"logs --follow --level warn", "logs --follow --app words --json | jq .line.msg"}, true},
     {"audit", hl_cli_audit,
         "[--project P] [--action ACTION] [--since TIME] [--until TIME] [--limit N] [--json]",
         "list who changed what, newest first",

@@ -35,6 +35,8 @@ int hl_cli_deliveries_show(const struct hl_cli *cli);
 int hl_cli_deliveries_destinations(const struct hl_cli *cli);
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli);
 
+int hl_cli_logs(const struct hl_cli *cli); /* all runs' */
+
 int hl_cli_audit(const struct hl_cli *cli); /* who changed what */
 
 int hl_cli_config_show(const struct hl_cli *cli);  /* the settings in effect, secrets masked */

@@ -1,4 +1,5 @@
-/* outcome.c - what came of a run: its response, its lines in the log, its end. */
+/* outcome.c - what came of a run: its response, its end.
+ * Not here: its lines in the log (logs.c). */
 #include "cli/outcome.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "auth/json_load.h"
 #include "base/clock.h"
 #include "cli/catalog.h"
 #include "cli/cli.h"
@@ -113,20 +113,6 @@ int hl_cli_runs_wait(const struct hl_cli *cli)
 
 /* ---- the response ---- */
 
-static int read_part(
-    struct hl_cli_session *session, const char *id, const char *part, struct hl_buf *out)
-{
-    struct hl_cli_target target;
-    hl_cli_target_init(&target);
-    hl_cli_target_path(&target, "/v2/runs/");
-    hl_cli_target_segment(&target, id);
-    hl_cli_target_path(&target, part);
-    const char *text = hl_cli_target_text(&target);
-    int status = text ? hl_cli_read(session, text, out) : HL_CLI_FAILED;
-    hl_cli_target_fini(&target);
-    return status;
-}
-
 /* As whoever called: as root the session becomes the data directory's owner, who may not write here. What
  * is in the file stays until there is something to write. */
 static int open_file(const struct hl_cli *cli, const char *path, FILE **file)
@@ -226,87 +212,6 @@ int hl_cli_runs_result(const struct hl_cli *cli)
     if (status != HL_CLI_OK && file && is_new)
         unlink(path);
     json_decref(run);
-    hl_cli_session_close(session);
-    return status;
-}
-
-/* ---- the log ---- */
-
-/* What is not said before the members that are a line's own. */
-static bool is_said(const char *name)
-{
-    static const char *const said[] = {"ts", "time", "level", "msg", "run_id"};
-    for (size_t i = 0; i < HL_ARRAY_LEN(said); i++)
-        if (strcmp(name, said[i]) == 0)
-            return true;
-    return false;
-}
-
-static void print_member(FILE *out, const char *name, const json_t *value)
-{
-    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-    fputs("  ", out);
-    hl_cli_print(out, name);
-    fputc('=', out);
-    hl_cli_print(out, json_is_string(value) ? json_string_value(value) : text ? text : "");
-    free(text);
-}
-
-static void print_entry(const struct hl_cli *cli, const struct hl_cli_screen *screen, json_t *entry)
-{
-    const char *level = json_string_value(json_object_get(entry, "level")), *name;
-    const char *msg = json_string_value(json_object_get(entry, "msg"));
-    const char *time = json_string_value(json_object_get(entry, "ts"));
-    const char *color = hl_cli_color_of(screen, level ? level : "");
-    json_t *value;
-    if (!time)
-        time = json_string_value(json_object_get(entry, "time"));
-    hl_cli_print(cli->out, time ? time : "-");
-    fprintf(cli->out, "  %s", color);
-    hl_cli_print(cli->out, level ? level : "-");
-    fprintf(cli->out, "%s  ", *color ? hl_cli_color_end(screen) : "");
-    hl_cli_print(cli->out, msg ? msg : "");
-    json_object_foreach(entry, name, value) if (!is_said(name)) print_member(cli->out, name, value);
-    fputc('\n', cli->out);
-}
-
-static void print_entries(const struct hl_cli *cli, struct hl_str lines)
-{
-    const struct hl_cli_screen screen = hl_cli_screen_of(cli->out);
-    while (lines.n > 0) {
-        const char *end = memchr(lines.p, '\n', lines.n);
-        size_t n = end ? (size_t)(end - lines.p) : lines.n;
-        json_t *entry = hl_json_load((struct hl_str){lines.p, n}, 0, NULL);
-        if (entry)
-            print_entry(cli, &screen, entry);
-        json_decref(entry);
-        n += end ? 1 : 0;
-        lines.p += n;
-        lines.n -= n;
-    }
-}
-
-int hl_cli_runs_logs(const struct hl_cli *cli)
-{
-    char id[HL_CLI_ID_MAX];
-    const char *typed;
-    bool is_json = false;
-    struct hl_cli_session *session = NULL;
-    struct hl_buf lines;
-    const struct hl_cli_option options[] = {{.name = "--json", .is_given = &is_json}};
-    hl_buf_init(&lines, 0);
-    int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_RUN, &typed);
-    if (status == HL_CLI_OK)
-        status = open_session(cli, typed, &session, id);
-    if (status == HL_CLI_OK)
-        status = read_part(session, id, "/logs", &lines);
-    if (status == HL_CLI_OK && !is_json && hl_cli_screen_of(cli->out).is_terminal)
-        print_entries(cli, hl_buf_str(&lines));
-    else if (status == HL_CLI_OK && hl_cli_screen_of(cli->out).is_terminal)
-        hl_cli_print_each_line(cli->out, hl_buf_str(&lines));
-    else if (status == HL_CLI_OK)
-        fwrite(lines.p, 1, lines.n, cli->out);
-    hl_buf_fini(&lines);
     hl_cli_session_close(session);
     return status;
 }

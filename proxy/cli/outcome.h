@@ -1,4 +1,4 @@
-/* outcome.h - `hookline runs result`, `logs` and `wait`: what came of a run. Each returns the exit
+/* outcome.h - `hookline runs result` and `wait`: what came of a run. Each returns the exit
  * status. */
 #ifndef HL_CLI_OUTCOME_H
 #define HL_CLI_OUTCOME_H

@@ -1,6 +1,6 @@
 /* runs.c - `hookline runs list`, `cancel` and `rerun`. With --follow a list asks for the newest runs each second and
  * prints what was not there before: a line for each that comes, and for each change of its state.
- * Not here: the columns (run_column.c), `runs show` (report.c), responses and logs (outcome.c), `runs send` (call.c),
+ * Not here: the columns (run_column.c), `runs show` (report.c), responses (outcome.c), logs (logs.c), `runs send` (call.c),
  * `runs redeliver` (redelivery.c). */
 #include <stdlib.h>
 #include <string.h>

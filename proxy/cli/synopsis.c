@@ -17,6 +17,7 @@ static const struct {
 } meanings[] = {
     {"--async", NULL, "print its id at once, and let it go on by itself", "call"},
     {"--project", NULL, "whose token it is; without it the project in the path", "call"},
+    {"--level", NULL, "only lines of this level, and worse ones", NULL},
     {"--limit", NULL, "at most this many (all)", "deliveries destinations"},
     {"--state", NULL, "only in this state (dead)", "deliveries redeliver"},
     {"--state", NULL, "only in this state (dead)", "runs redeliver"},

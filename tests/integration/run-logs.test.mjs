@@ -1,11 +1,12 @@
 // GET …/runs/{id}/logs: what was logged about a run, ours and the app's, oldest first; of one that failed after a restart too.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { assertAccessible, makeToken, openDashboard } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
-import { freePort, run, startSidecar } from './lib/sidecar.mjs';
+import { BINARY, freePort, run, startSidecar } from './lib/sidecar.mjs';
 import { RUN, caller, stage } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
@@ -219,6 +220,39 @@ test('hookline runs logs prints it, beside a sidecar and without one', async (t)
     assert.match(nobody.stderr, /^hookline runs logs: .*run/);
     await all.sidecar.stop();
     assert.equal((await logs(id)).stdout, text);
+});
+
+test('hookline logs prints the last lines of all runs, and with --follow those that come', async (t) => {
+    const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'info' });
+    const env = { HOOKLINE_DATA_DIR: all.sidecar.dataDir };
+    const id = await ended(all, RUN, tell({ out: ['one'], err: [JSON.stringify({ level: 'error', msg: 'bad' })] }));
+    await all.call('/v4/p/b/run', tell({ out: ['two', 'three'] }));
+    const logs = async (...more) => {
+        const { code, stdout, stderr } = await run(['logs', ...more], env);
+        assert.equal(code, 0, stderr);
+        return said(stdout.split('\n').slice(0, -1).map((line) => JSON.parse(line).line));
+    };
+    await until('all is there', async () => (await logs('--limit', '200')).length === 4);
+    assert.deepEqual(await logs('--app', 'b', '--limit', '1'), ['three']);
+    assert.deepEqual(await logs('--run', id), ['one', 'bad']);
+    assert.deepEqual(await logs('--level', 'error', '--project', 'p'), ['bad']);
+    for (const [args, why] of [[['--level', 'loud'], /debug, info, warn or error|debug\|info/], [['--limit', '0'], /--limit/], [['word'], /word/]]) {
+        const bad = await run(['logs', ...args], env);
+        assert.equal(bad.code, 2);
+        assert.match(bad.stderr, why);
+    }
+    let text = '';
+    const child = spawn(BINARY, ['logs', '--follow', '--app', 'b', '--limit', '1'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill('SIGKILL'));
+    child.stdout.setEncoding('utf8').on('data', (piece) => (text += piece));
+    await until('it has begun', () => text.includes('three'));
+    await all.call('/v4/p/b/run', tell({ out: ['four'] }));
+    await until('it goes on', () => text.includes('four'));
+    assert.ok(!text.includes('two'));
+    await all.sidecar.stop();
+    const alone = await run(['logs'], env);
+    assert.equal(alone.code, 1);
+    assert.match(alone.stderr, /no hookline is running here/);
 });
 
 test('what became of its webhook is told to admins alone: where a name led, and why nobody was there', async (t) => {
