@@ -220,6 +220,44 @@ test('apps are told apart when that is wanted, and asked for then alone', async 
     await assertAccessible(page, 'by app');
 });
 
+test('what went wrong is listed with how often and of which app, and leads to those runs', async (t) => {
+    const { open } = await scene(t);
+    const page = await open({ hash: '#/runs' });
+    const error = 'no <b>room</b>\u202e left';
+    await page.route(/\/errors\?/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        if (!response) return;
+        assert.equal((await response.json()).failures, 0, 'synchronous calls are not kept');
+        const row = { project_id: 'p', app_name: 'words', reason: 'app_error', count: 1, first_at: '2026-11-27T10:00:00Z', last_at: '2026-11-27T10:05:00Z' };
+        const most = [{ ...row, error, count: 3 }, { ...row, error: null, reason: 'timeout', count: 2 }];
+        const errors = [...most, ...Array.from({ length: 5 }, (_, i) => ({ ...row, error: `e${i}` }))];
+        await route.fulfill({ json: { since: '2026-11-27T09:00:00Z', until: '2026-11-27T11:00:00Z', counted_since: '2026-11-27T09:30:00Z', failures: 17, errors, more: 4 } });
+    });
+    await goTo(page, '#/overview');
+    const card = page.getByRole('region', { name: 'Top errors' });
+    const rows = card.getByRole('listitem');
+    await rows.nth(4).waitFor();
+    assert.match(await rows.nth(0).innerText(), /^3\s+no <b>room<\/b>⟨U\+202E⟩ left\s+words · /);
+    await rows.nth(1).getByRole('link', { name: 'timeout' }).waitFor();
+    await card.getByText('of 17 runs that failed').waitFor();
+    await card.getByText('4 more kinds').waitFor();
+    assert.equal(await rows.count(), 5);
+    await card.getByRole('button', { name: 'All 7' }).click();
+    await until('all of them', async () => (await rows.count()) === 7);
+    await assertAccessible(page, 'errors');
+    await rows.nth(0).getByRole('link').click();
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    const query = new URLSearchParams((await hashOf(page)).split('?')[1]);
+    assert.deepEqual([query.get('error'), query.get('state'), query.get('app')], [error, 'failure', 'words']);
+});
+
+test('where nothing failed it says so', async (t) => {
+    const { open } = await scene(t, { failures: 0 });
+    const page = await open();
+    await page.getByRole('region', { name: 'Top errors' }).getByText('No run that is kept failed in this span.').waitFor();
+    await page.getByRole('region', { name: 'Failures by reason' }).getByText('Nothing failed in this span.').waitFor();
+});
+
 test('of many apps the table has those with most runs, and all when they are wanted', async (t) => {
     const { open } = await scene(t);
     const page = await open({ hash: '#/runs' });

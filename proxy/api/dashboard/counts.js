@@ -29,9 +29,13 @@ export function showCounts() {
     draw();
 }
 
+/** The overview asks for itself, and tells (takeCounts). */
+const isTold = () => /^(#\/?(overview|now)?(\?.*)?)?$/.test(location.hash);
+
 async function ask(signal) {
     const mine = api.session;
     if (!mine) return polling?.stop();
+    if (isTold()) return;
     const overview = await api.get('/overview', { query: { period: 'hour' }, signal });
     if (mine === api.session) takeCounts(overview);
 }

@@ -15,7 +15,9 @@ await addStyle('overview.css');
 const EVERY = 10_000;
 const BY_APP = 30_000; /* six series for one */
 const SLOW = 60_000; /* a long span changes little from look to look */
+const SLOWER = 300_000; /* and each failure in it is looked at */
 const ROWS = 10;
+const ERRORS = 5;
 const REST = 'rest';
 
 const COUNTS = { format: number, least: 4, isBars: true };
@@ -72,12 +74,13 @@ export function showOverview(section, lists, span, acts, onOverview) {
     const since = h('p.hint');
     const tiles = h('dl.tiles', { 'aria-label': 'Of the span' });
     const charts = h('div.charts');
+    const errors = h('section.card.errors', { 'aria-labelledby': 'errors' });
     const reasons = h('section.card', { 'aria-labelledby': 'reasons' });
     const apps = h('section', { hidden: true });
     const failing = h('section', { 'aria-labelledby': 'failing', hidden: true });
     fill(section, h('div.title-row', {}, h('h2', { id: 'ended' }, 'How runs ended'), since), problem, tiles, charts);
     fill(lists, apps, failing);
-    const drawings = new Drawings(charts, reasons, acts);
+    const drawings = new Drawings(charts, [errors, reasons], acts);
 
     async function turn(signal) {
         const query = { ...askFor(span), ...(span.isByApp && { by: 'app' }) };
@@ -98,7 +101,20 @@ export function showOverview(section, lists, span, acts, onOverview) {
         return span.isByApp ? BY_APP : span.period === 'hour' ? EVERY : SLOW;
     }
 
-    return api.poll(EVERY, turn, (error, at) => showStale(problem, 'These figures are', error, at));
+    async function turnErrors(signal) {
+        const top = await api.get('/errors', { query: askFor(span), signal });
+        showErrors(errors, top, span);
+        return span.period === 'hour' ? SLOW : SLOWER;
+    }
+
+    const polling = api.poll(EVERY, turn, (error, at) => showStale(problem, 'These figures are', error, at));
+    const erring = api.poll(SLOW, turnErrors, () => {}); // the figures beside it say that there is no answer
+    return {
+        stop() {
+            polling.stop();
+            erring.stop();
+        },
+    };
 }
 
 /** A link may be older than what it is of. */
@@ -143,8 +159,9 @@ class Drawings {
             chart: new Chart({ columns, ...options, of: apps && ' by app', tells: 'highest', ...this.#acts }, group),
         }));
         for (const { chart, options } of this.#charts) if (options.size) chart.figure.classList.add(options.size);
-        const [ended, ...others] = this.#charts.map(({ chart }) => chart.figure);
-        fill(this.#place, ended, this.#beside, others);
+        const [ended, run, wait, ...others] = this.#charts.map(({ chart }) => chart.figure);
+        const [errors, reasons] = this.#beside;
+        fill(this.#place, ended, errors, run, wait, reasons, others);
     }
 }
 
@@ -182,6 +199,43 @@ function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queue
 }
 
 /* ---- why they failed ---- */
+
+let isEveryError = false; // all of them are shown, not the first alone
+
+function showErrors(place, top, span) {
+    const { errors, more, failures, counted_since: counted } = top;
+    const shown = isEveryError ? errors : errors.slice(0, ERRORS);
+    const toggle = () => {
+        isEveryError = !isEveryError;
+        showErrors(place, top, span);
+    };
+    const isCut = Date.parse(counted) > Date.parse(top.since);
+    const said = [isCut && ['Counted since ', time(counted)], more && [`${plural(more, 'more kind')}`]].filter(Boolean);
+    renew(
+        place,
+        [
+            h('div.title-row', {}, h('h3', { id: 'errors' }, 'Top errors'), failures ? h('span.sub', {}, `of ${plural(failures, 'run')} that failed and ${failures === 1 ? 'is' : 'are'} kept`) : null),
+            errors.length ? h('ul', {}, shown.map((row) => showError(row, span))) : h('p.soft', {}, 'No run that is kept failed in this span.'),
+            errors.length > ERRORS
+                ? h('button.button.small', { type: 'button', id: 'errors-all', 'aria-expanded': String(isEveryError), onclick: toggle }, isEveryError ? `The first ${ERRORS}` : `All ${errors.length}`)
+                : null,
+            said.length ? h('p.sub', {}, said.flatMap((part, i) => [i ? '; ' : '', part])) : null,
+        ].filter(Boolean),
+    );
+}
+
+/** What the app said, or why there is nothing that it said. */
+function showError({ error, reason, count, app_name: app, first_at: first, last_at: last }, span) {
+    const text = visible(error ?? reason);
+    const filter = { state: 'failure', app, ...(error === null ? { reason } : { error }) };
+    return h(
+        'li',
+        {},
+        h('b.num', {}, number(count)),
+        h('a', { href: runsOf(filter, span), title: text }, text),
+        h('span.sub', {}, visible(app), ' · ', time(first), ' – ', time(last)),
+    );
+}
 
 function showReasons({ states, reasons }, span) {
     const most = Object.entries(reasons)
