@@ -1,11 +1,13 @@
 /* fuzz_request.c - a caller's head, to the head that the app gets.
  * Input: a byte of switches, a byte for the configuration, the head's bytes.
  * Claims: a head that is passed on is one by the independent reader, too; what goes on is one
- * strict head that says the same; the end of a head is found at the same place however it arrives.
+ * strict head that says the same; the end of a head is found at the same place however it arrives;
+ * what is kept of a run's tags is tags as they are kept.
  */
 #include <stdlib.h>
 
 #include "base/id.h"
+#include "base/tag.h"
 #include "expect.h"
 #include "fuzz.h"
 #include "http/edit.h"
@@ -121,6 +123,17 @@ static void check_head(const struct hl_plan *plan, uint8_t switches, struct hl_s
     strict_fini(&out);
 }
 
+/* What is kept of them is tags by themselves, and means the same. */
+static void check_tags(struct hl_str tags)
+{
+    char room[HL_TAGS_TEXT];
+    struct hl_tag_list list = {.text = room};
+    struct hl_str bad;
+    fuzz_note("tags", tags);
+    FUZZ_CHECK(tags.n == 0 || hl_tags_add(&list, tags, &bad) == HL_TAG_GOOD, "they are no tags");
+    FUZZ_CHECK(hl_str_eq(tags, (struct hl_str){room, list.n}), "they were written otherwise");
+}
+
 static void check_forwarding(const struct hl_config *config, uint8_t switches)
 {
     struct hl_plan plan;
@@ -136,6 +149,7 @@ static void check_forwarding(const struct hl_config *config, uint8_t switches)
     bool is_forwarded = plan.kind == HL_PLAN_RUN || plan.kind == HL_PLAN_PASS;
     FUZZ_CHECK(!is_forwarded || !expect_is_last(&in), "one hop too many");
     FUZZ_CHECK(plan.kind != HL_PLAN_OPTIONS || expect_is_last(&in), "an app is kept from a call");
+    check_tags(plan.tags);
     if (is_forwarded)
         check_head(&plan, plan.is_websocket ? switches & ~IS_STORED : switches, mapped);
 }
