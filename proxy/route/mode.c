@@ -219,9 +219,9 @@ static enum hl_refusal_cause read_run_fields(
 
 #define TOLD_MAX 48 /* of a tag that is none */
 
-/* Of one that is empty its number. */
-static void refuse_tag(struct hl_plan *plan, enum hl_tag_fault fault, struct hl_str bad,
-    size_t number, struct hl_plan_scratch *scratch)
+/* Of one that is empty its number is said. */
+static struct hl_refusal refuse_tag(
+    enum hl_tag_fault fault, struct hl_str bad, size_t number, struct hl_plan_scratch *scratch)
 {
     static const enum hl_refusal_cause causes[] = {[HL_TAG_EMPTY] = HL_REFUSAL_RUN_TAG_EMPTY,
         [HL_TAG_NO_VALUE] = HL_REFUSAL_RUN_TAG_FORM,
@@ -236,13 +236,11 @@ static void refuse_tag(struct hl_plan *plan, enum hl_tag_fault fault, struct hl_
     told[n] = '\0';
     if (fault == HL_TAG_EMPTY)
         snprintf(told, sizeof(told), "%zu", number);
-    struct hl_refusal why =
-        hl_refusal_say(scratch->detail, sizeof(scratch->detail), causes[fault], told, NULL);
-    hl_plan_refuse(plan, &why);
+    return hl_refusal_say(scratch->detail, sizeof(scratch->detail), causes[fault], told, NULL);
 }
 
-void hl_mode_read_tags(
-    struct hl_plan *plan, const struct hl_head *head, struct hl_plan_scratch *scratch)
+bool hl_mode_read_tags(struct hl_plan *plan, const struct hl_head *head,
+    struct hl_plan_scratch *scratch, struct hl_refusal *why)
 {
     struct hl_tag_list list = {.text = scratch->tags};
     for (size_t i = (size_t)head->first[HL_FIELD_X_RUN]; i < head->field_count; i++) {
@@ -252,11 +250,12 @@ void hl_mode_read_tags(
             continue;
         enum hl_tag_fault fault = hl_tags_add(&list, field->value, &bad);
         if (fault) {
-            refuse_tag(plan, fault, bad, list.count + 1, scratch);
-            return;
+            *why = refuse_tag(fault, bad, list.count + 1, scratch);
+            return false;
         }
     }
     plan->tags = (struct hl_str){list.text, list.n};
+    return true;
 }
 
 /* ---- what the caller asks of a run ---- */

@@ -39,8 +39,8 @@ HL_MUST_CHECK enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const str
     const struct hl_hookline_params *params, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
 
-/* Sets the tags, from all fields X-Run-Tag, or makes the plan a refusal that names the one that is none. */
-void hl_mode_read_tags(
-    struct hl_plan *plan, const struct hl_head *head, struct hl_plan_scratch *scratch);
+/* Sets the tags, from all fields X-Run-Tag; there is a field X-Run-*. False: `*why` names the one that is none. */
+HL_MUST_CHECK bool hl_mode_read_tags(struct hl_plan *plan, const struct hl_head *head,
+    struct hl_plan_scratch *scratch, struct hl_refusal *why);
 
 #endif

@@ -214,10 +214,11 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     if (!set_target(plan, path, target, &params, scratch))
         return;
     enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);
+    struct hl_refusal why;
     if (fault != HL_REFUSAL_NONE)
         refuse(plan, fault);
-    else if (head->first[HL_FIELD_X_RUN] >= 0)
-        hl_mode_read_tags(plan, head, scratch);
+    else if (head->first[HL_FIELD_X_RUN] >= 0 && !hl_mode_read_tags(plan, head, scratch, &why))
+        hl_plan_refuse(plan, &why);
 }
 
 static bool is_name(struct hl_str s)
