@@ -31,6 +31,18 @@ static bool refuse(struct hl_plan *plan, enum hl_refusal_cause cause)
     return hl_plan_refuse(plan, hl_refusal_make(cause));
 }
 
+static void plan_mode(struct hl_plan *plan, const struct hl_head *head,
+    const struct hl_hookline_params *params, const struct hl_config *config,
+    struct hl_plan_scratch *scratch)
+{
+    struct hl_refusal why;
+    enum hl_refusal_cause fault = hl_mode_read(plan, head, params, config, scratch);
+    if (fault != HL_REFUSAL_NONE)
+        refuse(plan, fault);
+    else if (head->first[HL_FIELD_X_RUN] >= 0 && !hl_mode_read_tags(plan, head, scratch, &why))
+        hl_plan_refuse(plan, &why);
+}
+
 static void plan_run(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_target *target, const struct hl_config *config,
     struct hl_plan_scratch *scratch);
@@ -213,12 +225,7 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         return;
     if (!set_target(plan, path, target, &params, scratch))
         return;
-    enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);
-    struct hl_refusal why;
-    if (fault != HL_REFUSAL_NONE)
-        refuse(plan, fault);
-    else if (head->first[HL_FIELD_X_RUN] >= 0 && !hl_mode_read_tags(plan, head, scratch, &why))
-        hl_plan_refuse(plan, &why);
+    plan_mode(plan, head, &params, config, scratch);
 }
 
 static bool is_name(struct hl_str s)
