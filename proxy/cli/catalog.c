@@ -79,16 +79,24 @@ const struct hl_cli_command hl_cli_commands[] = {
         "[--json]",
         "list webhooks, newest first",
         {"deliveries list --state dead --since 1d", "deliveries list --run " RUN}, true},
-    {"deliveries show", hl_cli_deliveries_show, "DELIVERY_ID [--json]",
-        "show what became of a webhook, attempt by attempt",
-        {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --json"}, true},
+    {"deliveries show", hl_cli_deliveries_show, "DELIVERY_ID [--request] [--json]",
+        "show what became of a webhook, attempt by attempt, or what was sent",
+        {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --request"}, true},
     {"deliveries redeliver", hl_cli_deliveries_redeliver,
-        "DELIVERY_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
-        "[--destination URL] [--status CODE|CLASS|none] [--project P] [--after DELIVERY_ID] "
+        "DELIVERY_ID [--to URL] [--secret-file FILE] | --since TIME [--until TIME] "
+        "[--state dead|delivered] [--app A] [--destination URL] [--status CODE|CLASS|none] "
+        "[--project P] [--after DELIVERY_ID] "
         "[--dry-run] [--yes]",
         "send a webhook again, or all dead ones since a time",
         {"deliveries redeliver 01a201a0-7de7",
             "deliveries redeliver --since 1h --app words --dry-run"},
+        true},
+    {"deliveries test", hl_cli_deliveries_test,
+        "DELIVERY_ID | --to URL [--secret-file FILE] [--project P] [--json]",
+        "send one event to a receiver at once, and print what it answers; exit with 0 if it takes "
+        "it",
+        {"deliveries test 01a201a0-7de7",
+            "deliveries test --to https://example.org/hook --project demo"},
         true},
     {"deliveries destinations", hl_cli_deliveries_destinations,
         "[--project P] [--limit N] [--json]",

@@ -34,6 +34,7 @@ int hl_cli_deliveries_list(const struct hl_cli *cli);
 int hl_cli_deliveries_show(const struct hl_cli *cli);
 int hl_cli_deliveries_destinations(const struct hl_cli *cli);
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli);
+int hl_cli_deliveries_test(const struct hl_cli *cli);
 
 int hl_cli_logs(const struct hl_cli *cli); /* all runs' */
 

@@ -101,18 +101,58 @@ static void tell(const struct hl_cli *cli, const json_t *delivery)
 {
     static const struct {
         const char *label, *name;
-    } lines[] = {{"run", "run_id"}, {"app", "app_name"}, {"event", "type"},
-        {"created", "created_at"}, {"done", "done_at"}};
+    } lines[] = {{"run", "run_id"}, {"app", "app_name"}, {"event", "type"}, {"to", "url"},
+        {"receiver", "receiver"}, {"created", "created_at"}, {"done", "done_at"}};
     for (size_t i = 0; i < HL_ARRAY_LEN(lines); i++)
         hl_cli_report_line(cli, lines[i].label, delivery, lines[i].name);
     hl_cli_report_delivery(cli, delivery);
+    hl_cli_report_line(cli, "why then", json_object_get(delivery, "next_attempt"), "why");
+}
+
+static void tell_fields(const struct hl_cli *cli, const json_t *attempt)
+{
+    char text[HL_CLI_MEMBER_TEXT];
+    const json_t *field;
+    size_t i;
+    fprintf(cli->out, "\nattempt %" JSON_INTEGER_FORMAT ".%" JSON_INTEGER_FORMAT "\n",
+        json_integer_value(json_object_get(attempt, "round")),
+        json_integer_value(json_object_get(attempt, "n")));
+    json_array_foreach(json_object_get(attempt, "fields"), i, field)
+    {
+        bool is_shown = json_is_string(json_object_get(field, "value"));
+        hl_cli_print(cli->out, hl_cli_member(field, "name", text, sizeof(text)));
+        fputs(": ", cli->out);
+        if (is_shown)
+            hl_cli_print(cli->out, hl_cli_member(field, "value", text, sizeof(text)));
+        fputs(is_shown ? "\n" : "(not shown)\n", cli->out);
+    }
+    if (json_is_false(json_object_get(attempt, "body_as_sent")))
+        fputs("(the body was another than below)\n", cli->out);
+}
+
+static void tell_request(const struct hl_cli *cli, const json_t *request)
+{
+    const json_t *attempt, *body = json_object_get(request, "body");
+    const char *text = json_string_value(json_object_get(body, "text"));
+    size_t i;
+    hl_cli_report_line(cli, "to", request, "url");
+    json_array_foreach(json_object_get(request, "attempts"), i, attempt) tell_fields(cli, attempt);
+    fputc('\n', cli->out);
+    if (text)
+        hl_cli_print(cli->out, text);
+    else
+        hl_cli_report_line(cli, "no body", body, "why_not");
+    if (json_is_true(json_object_get(body, "truncated")))
+        fputs(" …", cli->out);
+    fputc('\n', cli->out);
 }
 
 int hl_cli_deliveries_show(const struct hl_cli *cli)
 {
     const char *id;
-    bool is_json = false;
-    const struct hl_cli_option options[] = {{.name = "--json", .is_given = &is_json}};
+    bool is_json = false, is_request = false;
+    const struct hl_cli_option options[] = {
+        {.name = "--request", .is_given = &is_request}, {.name = "--json", .is_given = &is_json}};
     struct hl_cli_session *session;
     json_t *delivery;
     int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_DELIVERY, &id);
@@ -120,9 +160,12 @@ int hl_cli_deliveries_show(const struct hl_cli *cli)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = hl_cli_ask_about(session, HL_CLI_DELIVERY, "GET", id, "", &delivery);
+    status = hl_cli_ask_about(
+        session, HL_CLI_DELIVERY, "GET", id, is_request ? "/request" : "", &delivery);
     if (status == HL_CLI_OK && is_json)
         hl_cli_print_json(cli, delivery);
+    else if (status == HL_CLI_OK && is_request)
+        tell_request(cli, delivery);
     else if (status == HL_CLI_OK)
         tell(cli, delivery);
     json_decref(delivery);

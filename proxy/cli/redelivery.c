@@ -18,6 +18,7 @@
 #include "cli/deliveries.h"
 #include "cli/filter.h"
 #include "cli/lookup.h"
+#include "cli/resend.h"
 #include "cli/screen.h"
 #include "cli/server.h"
 #include "cli/session.h"
@@ -328,7 +329,11 @@ static int find_of_run(struct task *t)
     json_t *run, *delivery;
     size_t i;
     int status = hl_cli_ask_about(t->session, HL_CLI_RUN, "GET", t->id, "", &run);
-    json_array_foreach(json_object_get(run, "deliveries"), i, delivery) keep_row(t, delivery);
+    json_array_foreach(json_object_get(run, "deliveries"), i, delivery)
+    {
+        if (!json_is_true(json_object_get(delivery, "resent"))) /* its webhook, and nowhere else */
+            keep_row(t, delivery);
+    }
     if (status == HL_CLI_OK && count_of(t) == 0 && t->status == HL_CLI_OK)
         status = hl_cli_fail(t->cli, "the run has no webhook");
     json_decref(run);
@@ -459,5 +464,7 @@ int hl_cli_runs_redeliver(const struct hl_cli *cli)
 
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli)
 {
+    if (hl_cli_goes_elsewhere(cli))
+        return hl_cli_resend(cli);
     return redeliver(cli, "delivery", find_one);
 }

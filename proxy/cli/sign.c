@@ -12,8 +12,8 @@
 #include "base/str.h"
 #include "cli/cli.h"
 #include "cli/config.h"
+#include "cli/secret_file.h"
 #include "config/config.h"
-#include "config/secret.h"
 #include "webhook/signature.h"
 
 #define PIECE (64 * 1024)
@@ -25,7 +25,7 @@ struct task {
     const char *id, *timestamp, *signature, *secret_file, *body_file;
     struct hl_id run_id;
     uint64_t unix_s;
-    char secret[HL_SIGNATURE_SECRET_MAX + 16];
+    char secret[HL_CLI_SECRET_ROOM];
     size_t secret_n;
 };
 
@@ -50,32 +50,11 @@ static int read_task(struct task *t)
     return status;
 }
 
-/* Of a file, as the sidecar reads its own. */
-static int read_secret_file(struct task *t)
-{
-    FILE *file = fopen(t->secret_file, "re");
-    if (!file)
-        return hl_cli_fail(t->cli, "%s: %s", t->secret_file, strerror(errno));
-    t->secret_n = fread(t->secret, 1, sizeof(t->secret), file);
-    bool has_failed = ferror(file);
-    fclose(file);
-    if (has_failed)
-        return hl_cli_fail(t->cli, "%s: %s", t->secret_file, strerror(errno));
-    struct hl_str secret = hl_str_unframe((struct hl_str){t->secret, t->secret_n});
-    t->secret_n = secret.n;
-    memmove(t->secret, secret.p, secret.n);
-    if (t->secret_n == 0 || t->secret_n > HL_SIGNATURE_SECRET_MAX)
-        return hl_cli_fail(t->cli, "%s: a secret has 1 to 1024 bytes", t->secret_file);
-    if (!hl_secret_text_is_sound((struct hl_str){t->secret, t->secret_n}))
-        return hl_cli_fail(t->cli, "%s: a secret is one line of UTF-8", t->secret_file);
-    return HL_CLI_OK;
-}
-
 /* Never from the command line: other users see that. */
 static int read_secret(struct task *t)
 {
     if (t->secret_file)
-        return read_secret_file(t);
+        return hl_cli_read_secret_file(t->cli, t->secret_file, t->secret, &t->secret_n);
     struct hl_str secret = t->config->webhook_secret;
     if (secret.n == 0 || secret.n > sizeof(t->secret))
         return hl_cli_usage_error(

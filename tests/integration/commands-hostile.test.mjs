@@ -31,11 +31,11 @@ function evil(depth = 0) {
         'replica', 'created_at', 'started_at', 'finished_at', 'expires_at', 'last_used_at', 'revoked_at', 'queue_position', 'queued_ms', 'run_ms', 'status_code',
         'response_bytes', 'content_type', 'result', 'destination', 'attempt_count', 'max_attempts', 'next_attempt_at', 'round', 'n', 'duration_ms', 'outcome',
         'error', 'last_error', 'pending', 'dead', 'failing_since', 'oldest_pending_at', 'last_attempt_at', 'last_status_code', 'token', 'detail', 'url',
-        'webhook', 'async'];
+        'webhook', 'async', 'value', 'text', 'why', 'why_not', 'receiver', 'event_id', 'retry_after', 'address'];
     const row = Object.fromEntries(names.map((name) => [name, EVIL]));
     if (depth > 1) return row;
-    const lists = ['runs', 'deliveries', 'service_accounts', 'destinations', 'attempts'];
-    return { ...row, ...Object.fromEntries(lists.map((name) => [name, [evil(depth + 1)]])), answer: { body: EVIL, encoding: EVIL }, next_cursor: EVIL };
+    const lists = ['runs', 'deliveries', 'service_accounts', 'destinations', 'attempts', 'fields'];
+    return { ...row, body: { text: EVIL, why_not: EVIL, truncated: true }, attempt: { ...row, answer: { body: EVIL } }, next_attempt: row, ...Object.fromEntries(lists.map((name) => [name, [evil(depth + 1)]])), answer: { body: EVIL, encoding: EVIL }, next_cursor: EVIL };
 }
 
 test('nothing that a machine answers moves a terminal', async (t) => {
@@ -48,6 +48,7 @@ test('nothing that a machine answers moves a terminal', async (t) => {
     });
     const commands = ['runs list', `runs show ${ID}`, `runs wait ${ID}`, `runs cancel ${ID}`, `runs rerun ${ID}`, 'runs send words', 'deliveries list',
         `deliveries show ${ID}`, `deliveries redeliver ${ID}`, 'deliveries redeliver --since 1h --yes', 'deliveries destinations', 'token list',
+        `deliveries show ${ID} --request`, `deliveries redeliver ${ID} --to https://a.example/`, `deliveries test ${ID} --project p`,
         'token create --name x --expires 1h', `token revoke ${ID}`, 'runs list --json', 'token list --json'];
     for (const [answer, words] of [200, 202, 500].flatMap((code) => commands.map((each) => [code, each]))) {
         status = answer;

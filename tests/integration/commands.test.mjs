@@ -73,7 +73,8 @@ test('every command has help with its options and two examples', { limit: 240_00
         }
     }
     const filters = async (thing) => new Set((await run([thing, 'redeliver', '--help'])).stdout.match(/--[a-z]+/g));
-    assert.deepEqual(await filters('runs'), await filters('deliveries'), 'both take the same');
+    const elsewhere = new Set(['--to', '--secret']); // of one delivery alone
+    assert.deepEqual(await filters('runs'), new Set([...(await filters('deliveries'))].filter((name) => !elsewhere.has(name))), 'both take the same');
 });
 
 test('what was mistyped is named with what was meant, and every fault at once', async () => {
@@ -103,6 +104,9 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['token create --name', /--name needs a value/, /--expires TIME is needed/],
         ['deliveries redeliver --state lost', /needs a delivery's id, or --since/, /--state is dead or delivered/],
         ['deliveries redeliver abcd --since 1h', /either a delivery's id, or --since/],
+        ['deliveries redeliver --to https://a.example/', /needs a delivery's id/],
+        ['deliveries test', /either a delivery's id, or --to URL/],
+        ['deliveries test abcd --secret-file x', /--secret-file goes with --to/],
         ['deliveries list --destination here', /--destination takes scheme, host and port, .* not "here"/],
         ['runs wait --timeout long', /needs a run's id/, /--timeout takes a duration .* not "long"/],
         ['call', /call: it needs a path such as/, /see hookline call --help/],
@@ -416,6 +420,37 @@ test('deliveries list and show say where webhooks went and what became of them',
     assert.match(shown, /^webhook +dead to http/m);
     assert.match(shown, /^ +1 +1 +\S+Z +\d+ +failed +500 /m);
     assert.equal(JSON.parse((await all.cli(`deliveries show ${id} --json`)).stdout).delivery_id, id);
+});
+
+test('what was sent is shown, goes to another URL too, and a receiver is tested', async (t) => {
+    const all = await staged(t);
+    all.receiver.script('/hook', async (x) => x.send(500, { 'content-type': 'text/plain' }, 'out of \u001b[31mstock'));
+    await ended(all, RUN, { query: { webhookEndpoint: all.receiver.url('/hook?key=query-secret') } });
+    const id = await until('it is dead', async () => {
+        const [one] = lines((await all.cli('deliveries list --json')).stdout).map((line) => JSON.parse(line));
+        return one.state === 'dead' && one.delivery_id;
+    });
+    const [{ bytes }] = all.receiver.deliveries('/hook');
+    const shown = (await all.cli(`deliveries show ${id}`)).stdout;
+    assert.match(shown, new RegExp(`^to +${all.receiver.url('/hook')}\\?key=\\*\\*\\*$`, 'm'));
+    const sent = (await all.cli(`deliveries show ${id} --request`)).stdout;
+    assert.match(sent, /^attempt 1\.1$/m);
+    assert.match(sent, /^Content-Type: application\/json$/m);
+    assert.ok(sent.includes(`\n\n${bytes}\n`), sent);
+    assert.doesNotMatch(shown + sent, /query-secret/);
+    const made = (await all.cli(`deliveries redeliver ${id} --to ${all.receiver.url('/other')}`)).stdout.trim();
+    assert.ok((await all.receiver.delivered('/other')).bytes.equals(bytes));
+    assert.equal(JSON.parse((await all.cli(`deliveries show ${made} --json`)).stdout).resent, true);
+    const bad = await all.cli(`deliveries redeliver ${id} --to ftp://a.example/`, { code: 1 });
+    assert.match(bad.stderr, /absolute http or https URL/);
+    const failed = (await all.cli(`deliveries test ${id} --project p`, { code: 1 })).stdout;
+    assert.match(failed, /^outcome +failed$/m);
+    assert.match(failed, /^its answer +out of \\x1b\[31mstock$/m);
+    const good = (await all.cli(`deliveries test --to ${all.receiver.url('/other')} --project p`)).stdout;
+    assert.match(good, /^outcome +delivered$/m);
+    assert.match(good, /^status +200$/m);
+    const of = lines((await all.cli('runs show ' + JSON.parse((await all.cli(`deliveries show ${id} --json`)).stdout).run_id)).stdout);
+    assert.equal(of.filter((line) => line.startsWith('webhook ')).length, 2);
 });
 
 test('redeliver sends what a dry run shows, and asks before many', async (t) => {
