@@ -32,14 +32,17 @@ static inline int64_t hl_audit_keep_ms(int64_t retention_ms)
     X(DRAIN_BEGUN, "drain_begun")                                                                  \
     X(DRAIN_CANCELLED, "drain_cancelled")                                                          \
     X(DELIVERY_RESENT, "delivery_resent") /* to another URL */                                     \
-    X(WEBHOOK_TESTED, "webhook_tested")
+    X(WEBHOOK_TESTED, "webhook_tested")                                                            \
+    X(JOB_MADE, "job_made")                                                                        \
+    X(JOB_STOPPED, "job_stopped")                                                                  \
+    X(JOB_ENDED, "job_ended") /* `count`: of how many it was done */
 
 enum hl_audit_action {
 #define X(name, text) HL_AUDIT_##name,
     HL_AUDIT_ACTION_MAP(X)
 #undef X
 };
-#define HL_AUDIT_ACTIONS (HL_AUDIT_WEBHOOK_TESTED + 1)
+#define HL_AUDIT_ACTIONS (HL_AUDIT_JOB_ENDED + 1)
 
 const char *hl_audit_action_text(enum hl_audit_action action);
 HL_MUST_CHECK bool hl_audit_action_parse(struct hl_str text, enum hl_audit_action *out);

@@ -24,6 +24,7 @@ struct hl_batch_op {
     bool has_more;           /* REDELIVER: goes on in a later batch */
     bool is_running;         /* CANCEL: the worker is to be told */
     bool is_parked;          /* OUTCOME */
+    bool is_wished;          /* KEEP_JOB, STOP_JOB: its end was asked for */
     bool is_void;            /* it is OK, and changed nothing: nothing is said of it (audit.h) */
     struct hl_id existing;   /* ACCEPT, EXISTS */
     enum hl_run_state state; /* FINISH: as its worker said, as is `reason` */

@@ -18,6 +18,7 @@
 
 struct hl_accept;
 struct hl_account;
+struct hl_add_job;
 struct hl_attempt;
 struct hl_attempt_outcome;
 struct hl_audit;
@@ -27,6 +28,7 @@ struct hl_claimed;
 struct hl_config;
 struct hl_finish;
 struct hl_id;
+struct hl_keep_job;
 struct hl_leased;
 struct hl_limit_account;
 struct hl_redeliver;
@@ -34,6 +36,7 @@ struct hl_release;
 struct hl_resend;
 struct hl_revoke_account;
 struct hl_run_ref;
+struct hl_stop_job;
 struct hl_store_msg;
 struct hl_told_tally;
 struct hl_touch_accounts;
@@ -101,6 +104,11 @@ struct hl_driver_vt {
         struct hl_driver *d, const char *name, struct hl_str former, struct hl_str value);
     /* Its row is written, or, if that is there, counts what it says. */
     enum hl_err (*audit)(struct hl_driver *d, const struct hl_audit *audit);
+
+    enum hl_err (*add_job)(struct hl_driver *d, const struct hl_add_job *a);
+    /* `*is_stopping`: what the reply says. */
+    enum hl_err (*keep_job)(struct hl_driver *d, const struct hl_keep_job *k, bool *is_stopping);
+    enum hl_err (*stop_job)(struct hl_driver *d, const struct hl_stop_job *s, bool *was_wished);
 
     /* With a data_dir. */
     enum hl_err (*keep_signing_key)(struct hl_driver *d, struct hl_str key);

@@ -77,6 +77,7 @@ struct hl_redeliver {
     char project[HL_STORE_NAME_MAX +
                  1];  /* the delivery's too, else NOT_FOUND; empty with a delivery_id: any */
     bool leaves_room; /* with a delivery_id: it is one of many */
+    uint32_t round;   /* with a delivery_id: STALE where it is in another one; 0: any */
     enum hl_delivery_state state; /* with a nil delivery_id; PENDING is not possible: INVALID */
     int64_t since_ms;             /* by the time in the delivery's id */
     uint64_t count;               /* 0; reply: how many */

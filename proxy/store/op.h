@@ -1,5 +1,5 @@
 /* op.h - what every message to and from the store begins with. The messages themselves: accept.h, claim.h,
- * lease.h, notice.h, question.h, account.h, alert.h; how they travel: store.h. */
+ * lease.h, notice.h, question.h, account.h, alert.h, job.h; how they travel: store.h. */
 #ifndef HL_STORE_OP_H
 #define HL_STORE_OP_H
 
@@ -49,6 +49,11 @@ enum hl_store_op {
     HL_STORE_KEEP_SETTINGS,     /* struct hl_keep_settings (audit.h) */
     HL_STORE_GET_ALERTS,        /* struct hl_get_alerts (alert.h) */
     HL_STORE_TELL_ALERT,        /* struct hl_tell_alert (alert.h) */
+    HL_STORE_ADD_JOB,           /* struct hl_add_job (job.h) */
+    HL_STORE_KEEP_JOB,          /* struct hl_keep_job (job.h) */
+    HL_STORE_STOP_JOB,          /* struct hl_stop_job (job.h) */
+    HL_STORE_LIST_JOBS,         /* struct hl_list_jobs (job.h) */
+    HL_STORE_LIST_JOB_PIECES,   /* struct hl_list_job_pieces (job.h) */
     HL_STORE_BORROW, /* `ask` of a struct hl_quota, only where it is shared. No reply: a bell (lender.h) */
     HL_STORE_HOLD, /* its `permits_call`, likewise */
 

@@ -13,6 +13,7 @@
 #include "store/batch.h"
 #include "store/claim.h"
 #include "store/driver.h"
+#include "store/job.h"
 #include "store/key.h"
 #include "store/lanes.h"
 #include "store/message.h"
@@ -289,6 +290,61 @@ static enum hl_err tell_alert(struct hl_batch *b, struct hl_batch_op *op)
     return err && hl_driver_is_answer(err) ? HL_ERR_INVALID : err;
 }
 
+/* --- jobs ----------------------------------------------------------------------------------- */
+
+static size_t weigh_add_job(const struct hl_store_msg *m)
+{
+    const struct hl_add_job *a = (const struct hl_add_job *)m;
+    return sizeof(*a) + a->plan.n + a->progress.n;
+}
+
+static enum hl_err add_job(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->add_job(b->driver, (const struct hl_add_job *)op->m);
+}
+
+static size_t weigh_keep_job(const struct hl_store_msg *m)
+{
+    const struct hl_keep_job *k = (const struct hl_keep_job *)m;
+    size_t weight = sizeof(*k) + k->progress.n;
+    for (size_t i = 0; i < k->n_pieces; i++)
+        weight += k->pieces[i].items.n;
+    return weight;
+}
+
+static enum hl_err keep_job(struct hl_batch *b, struct hl_batch_op *op)
+{
+    return b->driver->vt->keep_job(b->driver, (const struct hl_keep_job *)op->m, &op->is_wished);
+}
+
+static void fill_keep_job(const struct hl_batch_op *op)
+{
+    ((struct hl_keep_job *)op->m)->is_stopping = op->rc == HL_OK && op->is_wished;
+}
+
+static enum hl_err stop_job(struct hl_batch *b, struct hl_batch_op *op)
+{
+    enum hl_err err =
+        b->driver->vt->stop_job(b->driver, (const struct hl_stop_job *)op->m, &op->is_wished);
+    op->is_void = op->is_wished;
+    return err;
+}
+
+static void fill_stop_job(const struct hl_batch_op *op)
+{
+    ((struct hl_stop_job *)op->m)->was_wished = op->rc == HL_OK && op->is_wished;
+}
+
+static void clear_list_jobs(struct hl_store_msg *m)
+{
+    hl_list_jobs_fini((struct hl_list_jobs *)m);
+}
+
+static void clear_list_job_pieces(struct hl_store_msg *m)
+{
+    hl_list_job_pieces_fini((struct hl_list_job_pieces *)m);
+}
+
 /* --- questions ------------------------------------------------------------------------------ */
 
 static void clear_list_runs(struct hl_store_msg *m)
@@ -429,6 +485,22 @@ static const struct hl_operation operations[] = {
         .may_be_refused = true,
         .weigh = weigh_alert,
         .apply = tell_alert},
+    [HL_STORE_ADD_JOB] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_add_job,
+        .apply = add_job},
+    [HL_STORE_KEEP_JOB] = {.gives_up = true,
+        .may_be_refused = true,
+        .weigh = weigh_keep_job,
+        .apply = keep_job,
+        .fill = fill_keep_job},
+    [HL_STORE_STOP_JOB] = {.gives_up = true, .apply = stop_job, .fill = fill_stop_job},
+    [HL_STORE_LIST_JOBS] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_jobs, limit),
+        .clear = clear_list_jobs},
+    [HL_STORE_LIST_JOB_PIECES] = {.is_question = true,
+        .limit_at = offsetof(struct hl_list_job_pieces, limit),
+        .clear = clear_list_job_pieces},
     [HL_STORE_AUDIT] = {.gives_up = true, .apply = audit},
     [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},

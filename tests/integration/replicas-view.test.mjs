@@ -159,7 +159,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     await all.rows('DROP FUNCTION ~.escaped_size');
     await all.rows('DROP INDEX ~.run_stream');
     await all.rows('ALTER TABLE ~.node DROP COLUMN app_at, DROP COLUMN session');
-    await all.rows('DROP TABLE ~.tally, ~.tally_source, ~.audit, ~.rate, ~.permit, ~.tag');
+    await all.rows('DROP TABLE ~.tally, ~.tally_source, ~.audit, ~.rate, ~.permit, ~.tag, ~.job, ~.job_piece');
     await all.rows('DROP FUNCTION ~.add_up, ~.lend, ~.hold');
     await all.rows(`DELETE FROM ~.meta WHERE k = 'counted_ms'`);
     const limits = ['max_running', 'max_queued', 'rate_count', 'rate_window_s', 'max_priority', 'limits_revision'];
@@ -170,7 +170,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '20');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '21');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

@@ -45,6 +45,8 @@ static const struct hl_pg_question *const questions[] = {
     [HL_STORE_LIST_AUDIT] = &hl_pg_list_audit,
     [HL_STORE_OVERVIEW] = &hl_pg_overview,
     [HL_STORE_LIST_ERRORS] = &hl_pg_list_errors,
+    [HL_STORE_LIST_JOBS] = &hl_pg_list_jobs,
+    [HL_STORE_LIST_JOB_PIECES] = &hl_pg_list_job_pieces,
     [HL_STORE_LIST_KEYS] = &hl_pg_list_keys,
 };
 

@@ -41,6 +41,12 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
         return &hl_pg_op_settings_keep;
     case HL_STORE_TELL_ALERT:
         return &hl_pg_op_alert;
+    case HL_STORE_ADD_JOB:
+        return &hl_pg_op_job_add;
+    case HL_STORE_KEEP_JOB:
+        return &hl_pg_op_job_keep;
+    case HL_STORE_STOP_JOB:
+        return &hl_pg_op_job_stop;
     case HL_STORE_AUDIT:
         return m->audit ? &hl_pg_op_audit : NULL;
     case HL_STORE_TOUCH_ACCOUNTS:

@@ -102,6 +102,7 @@ extern const struct hl_pg_operation hl_pg_op_add, hl_pg_op_finish, hl_pg_op_rele
     hl_pg_op_cancel, hl_pg_op_attempt, hl_pg_op_outcome, hl_pg_op_redeliver_one,
     hl_pg_op_redeliver_many, hl_pg_op_resend, hl_pg_op_account_add, hl_pg_op_account_revoke,
     hl_pg_op_account_limit, hl_pg_op_account_touch, hl_pg_op_audit, hl_pg_op_settings_keep,
-    hl_pg_op_key_keep, hl_pg_op_keep_stream, hl_pg_op_say_progress, hl_pg_op_tally, hl_pg_op_alert;
+    hl_pg_op_key_keep, hl_pg_op_keep_stream, hl_pg_op_say_progress, hl_pg_op_tally, hl_pg_op_alert,
+    hl_pg_op_job_add, hl_pg_op_job_keep, hl_pg_op_job_stop;
 
 #endif

@@ -197,6 +197,7 @@ static void bind_one(struct hl_pg_store *s, struct hl_pg_params *p, const struct
 {
     hl_pg_add_id(p, HL_PG_P_DELIVERY_ID, &redeliver_of(op)->delivery_id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(redeliver_of(op)->project));
+    hl_pg_add_int(p, HL_PG_P_ROUND, redeliver_of(op)->round);
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
     hl_pg_audit_bind(p, op->m);

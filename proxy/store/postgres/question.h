@@ -27,7 +27,7 @@ struct hl_pg_question {
 extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_delivery,
     hl_pg_list_deliveries, hl_pg_list_destinations, hl_pg_list_apps, hl_pg_list_replicas,
     hl_pg_list_accounts, hl_pg_list_audit, hl_pg_get_settings, hl_pg_get_alerts, hl_pg_list_keys,
-    hl_pg_overview, hl_pg_list_errors;
+    hl_pg_overview, hl_pg_list_errors, hl_pg_list_jobs, hl_pg_list_job_pieces;
 
 /* From the columns that the part lane_columns of ask.sql has. */
 void hl_pg_read_destination(

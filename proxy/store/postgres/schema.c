@@ -357,10 +357,22 @@ static const char *const twentieth[] = {
     "ALTER TABLE ~.delivery ADD COLUMN url bytea, ADD COLUMN secret bytea",
     "ALTER TABLE ~.attempt ADD COLUMN sent_size bigint, ADD COLUMN retry_after_s bigint", NULL};
 
+/* Bulk work: who walks a job holds it until `lease_until`. A replica of an older hookline leaves it to the others. */
+static const char *const twenty_first[] = {
+    "CREATE TABLE ~.job (job_id uuid PRIMARY KEY, project " NAME ", version bigint NOT NULL,"
+    " ended_ms bigint NOT NULL, is_stopping boolean NOT NULL, lease_until timestamptz NOT NULL,"
+    " plan bytea NOT NULL, progress bytea NOT NULL)",
+    "CREATE INDEX job_by_project ON ~.job (project, job_id)",
+    "CREATE INDEX job_open ON ~.job (project, job_id) WHERE ended_ms = 0",
+    "CREATE INDEX job_by_end ON ~.job (ended_ms) WHERE ended_ms > 0",
+    "CREATE TABLE ~.job_piece (job_id uuid NOT NULL, n bigint NOT NULL, fates bigint NOT NULL,"
+    " items bytea NOT NULL, PRIMARY KEY (job_id, n))",
+    NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth, eighteenth, nineteenth, twentieth};
+    seventeenth, eighteenth, nineteenth, twentieth, twenty_first};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -73,6 +73,22 @@ static enum hl_err remove_audit(
     return repeat(s, sql, why, why_len);
 }
 
+/* Those that have ended go as runs do; the pieces of one first. */
+static enum hl_err remove_jobs(
+    struct hl_pg_session *s, int64_t cutoff_ms, char *why, size_t why_len)
+{
+    char sql[300];
+    snprintf(sql, sizeof(sql),
+        COUNTED("DELETE FROM ~.job_piece WHERE ctid = ANY (ARRAY(SELECT p.ctid FROM ~.job_piece p"
+                " JOIN ~.job j USING (job_id) WHERE j.ended_ms > 0 AND j.ended_ms < %" PRId64
+                " LIMIT " STEP "))"),
+        cutoff_ms);
+    enum hl_err err = repeat(s, sql, why, why_len);
+    snprintf(sql, sizeof(sql),
+        COUNTED("DELETE FROM ~.job WHERE ended_ms > 0 AND ended_ms < %" PRId64), cutoff_ms);
+    return err ? err : repeat(s, sql, why, why_len);
+}
+
 static enum hl_err remove_rows(struct hl_pg_session *s, char *why, size_t why_len)
 {
     static const char *const statements[] = {
@@ -310,6 +326,8 @@ enum hl_err hl_pg_upkeep_run(struct hl_pg_session *s, const struct hl_id *me, in
         err = remove_tallies(s, now_ms - retention_ms, why, why_len);
     if (!err)
         err = remove_audit(s, now_ms, retention_ms, why, why_len);
+    if (!err)
+        err = remove_jobs(s, now_ms - retention_ms, why, why_len);
     for (size_t i = 0; i < HL_ARRAY_LEN(kinds) && !err; i++)
         err = tend_table(s, &kinds[i], now_ms - retention_ms, why, why_len);
     return err ? err : leave_turn(s, me, why, why_len);

@@ -287,6 +287,16 @@ enum hl_err hl_audit_write(struct hl_driver *d, const struct hl_audit *audit);
 enum hl_err hl_text_keep(
     struct hl_driver *d, const char *name, struct hl_str former, struct hl_str value);
 
+/* job.c */
+
+struct hl_add_job;
+struct hl_keep_job;
+struct hl_stop_job;
+
+enum hl_err hl_job_add(struct hl_driver *d, const struct hl_add_job *a);
+enum hl_err hl_job_keep(struct hl_driver *d, const struct hl_keep_job *k, bool *is_stopping);
+enum hl_err hl_job_stop(struct hl_driver *d, const struct hl_stop_job *s, bool *was_wished);
+
 /* app.c */
 
 /* The id of a project's app. NOT_FOUND: it was never named; `adds` makes it. */

@@ -143,6 +143,8 @@ static enum hl_err redeliver_one(struct hl_database *db, struct hl_redeliver *r,
         hl_stored_delivery_find(db, &r->delivery_id, r->project[0] ? r->project : NULL, &delivery);
     if (!err && delivery.state == HL_DELIVERY_PENDING)
         err = HL_ERR_CONFLICT;
+    if (!err && r->round > 0 && delivery.round != r->round)
+        err = HL_ERR_STALE;
     if (!err)
         err = renew(db, &r->delivery_id, delivery.lane, now_ms);
     if (!err)

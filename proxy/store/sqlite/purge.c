@@ -190,6 +190,29 @@ static enum hl_err purge_audit(
     return HL_OK;
 }
 
+/* Those that have ended go as runs do; the pieces of one first. */
+static enum hl_err purge_jobs(struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
+{
+    struct hl_sql_row row;
+    struct hl_id job_id;
+    enum hl_err err = hl_database_row(db, HL_SQL_JOB_OLDEST, &row);
+    if (err)
+        return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    hl_sql_id(&row, &job_id);
+    int64_t over_ms = hl_sql_int(&row) + db->retention_ms;
+    hl_database_done(db, HL_SQL_JOB_OLDEST);
+    *due_ms = *due_ms < over_ms ? *due_ms : over_ms;
+    if (over_ms > now_ms)
+        return HL_OK;
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_JOB_PIECE_PURGE);
+    hl_sql_bind_id(args, HL_SQL_P_JOB_ID, &job_id);
+    hl_sql_bind_int(args, HL_SQL_P_MAX, max);
+    err = hl_database_run(db, HL_SQL_JOB_PIECE_PURGE);
+    args = hl_database_bind(db, HL_SQL_JOB_PURGE);
+    hl_sql_bind_id(args, HL_SQL_P_JOB_ID, &job_id);
+    return err ? err : hl_database_run(db, HL_SQL_JOB_PURGE);
+}
+
 /* They go when all that they count may. */
 static enum hl_err purge_tallies(
     struct hl_database *db, int64_t now_ms, unsigned max, int64_t *due_ms)
@@ -388,6 +411,8 @@ enum hl_err hl_purge_step(struct hl_driver *d, int64_t now_ms, unsigned max, int
         err = purge_accounts(db, now_ms, max, due_ms);
     if (!err)
         err = purge_audit(db, now_ms, max, due_ms);
+    if (!err)
+        err = purge_jobs(db, now_ms, max, due_ms);
     if (!err)
         err = purge_tallies(db, now_ms, max, due_ms);
     if (!err && *due_ms > now_ms)

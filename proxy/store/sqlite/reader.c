@@ -10,6 +10,7 @@
 #include "loop/thread.h"
 #include "store/alert.h"
 #include "store/audit.h"
+#include "store/job.h"
 #include "store/op.h"
 #include "store/operation.h"
 #include "store/path.h"
@@ -58,6 +59,10 @@ enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m
         return hl_sqlite_answer_text(r, "alerts", &((struct hl_get_alerts *)m)->value);
     case HL_STORE_LIST_AUDIT:
         return hl_sqlite_answer_list_audit(r, (struct hl_list_audit *)m);
+    case HL_STORE_LIST_JOBS:
+        return hl_sqlite_answer_list_jobs(r, (struct hl_list_jobs *)m);
+    case HL_STORE_LIST_JOB_PIECES:
+        return hl_sqlite_answer_list_job_pieces(r, (struct hl_list_job_pieces *)m);
     default:
         return HL_ERR_INVALID;
     }

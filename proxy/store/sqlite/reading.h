@@ -21,6 +21,8 @@ struct hl_list_audit;
 struct hl_list_deliveries;
 struct hl_list_destinations;
 struct hl_list_errors;
+struct hl_list_job_pieces;
+struct hl_list_jobs;
 struct hl_list_runs;
 struct hl_overview;
 struct hl_sqlite_reader;
@@ -75,6 +77,9 @@ HL_MUST_CHECK enum hl_err hl_sqlite_answer_text(
     struct hl_reading *r, const char *name, struct hl_buf *value);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_audit(
     struct hl_reading *r, struct hl_list_audit *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_jobs(struct hl_reading *r, struct hl_list_jobs *l);
+HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_job_pieces(
+    struct hl_reading *r, struct hl_list_job_pieces *l);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
 /* Whichever it is. */
 HL_MUST_CHECK enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m);

@@ -118,6 +118,14 @@ static const char *const newest[] = {
     " count INTEGER NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
     "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
+    "CREATE TABLE job (job_id BLOB PRIMARY KEY, project TEXT NOT NULL, version INTEGER NOT NULL,"
+    " ended_ms INTEGER NOT NULL, is_stopping INTEGER NOT NULL, plan BLOB NOT NULL,"
+    " progress BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX job_by_project ON job (project, job_id);"
+    "CREATE INDEX job_open ON job (project, job_id) WHERE ended_ms = 0;"
+    "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"
+    "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"
+    " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;",
 };
 
 /* changes[i] leads from user_version i + 1, which earlier hooklines have written, to the next, and the last of them to
@@ -274,6 +282,16 @@ static const char *const changes[] = {
     /* A delivery may go elsewhere than its run says. Reports of attempts have more (attempt.h). */
     "ALTER TABLE delivery ADD COLUMN url BLOB;"
     "ALTER TABLE delivery ADD COLUMN secret BLOB;",
+
+    /* Bulk work. */
+    "CREATE TABLE job (job_id BLOB PRIMARY KEY, project TEXT NOT NULL, version INTEGER NOT NULL,"
+    " ended_ms INTEGER NOT NULL, is_stopping INTEGER NOT NULL, plan BLOB NOT NULL,"
+    " progress BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE INDEX job_by_project ON job (project, job_id);"
+    "CREATE INDEX job_open ON job (project, job_id) WHERE ended_ms = 0;"
+    "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"
+    "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"
+    " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;",
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -271,7 +271,8 @@ static void close_all(struct hl_driver *d)
     .outcome = hl_lease_outcome, .redeliver = hl_stored_delivery_redeliver,                        \
     .resend = hl_stored_delivery_resend, .add_account = hl_account_add,                            \
     .revoke_account = hl_account_revoke, .limit_account = hl_account_limit,                        \
-    .touch_accounts = hl_account_touch, .audit = hl_audit_write, .keep_text = hl_text_keep,        \
+    .touch_accounts = hl_account_touch, .add_job = hl_job_add, .keep_job = hl_job_keep,            \
+    .stop_job = hl_job_stop, .audit = hl_audit_write, .keep_text = hl_text_keep,                   \
     .tally = hl_app_tell_minutes, .purge = hl_purge_step, .shed = hl_shed_step,                    \
     .survey = hl_upkeep_survey, .close = close_all
 

@@ -556,3 +556,27 @@ ORDER BY audit_id DESC LIMIT :max::bigint;
 
 -- name: ASK_TEXT
 SELECT v FROM :schema.meta WHERE k = :name::text;
+
+-- bulk work ------------------------------------------------------------------------------------------------------------
+
+-- part: job
+job_id, project, version, ended_ms, is_stopping, lease_until <= now(), plan, progress;
+
+-- name: ASK_JOB
+-- Of any project: ''.
+SELECT {job} FROM :schema.job WHERE job_id = :job_id::uuid AND (:project::text = '' OR project = :project::text);
+
+-- name: ASK_JOBS
+SELECT {job} FROM :schema.job WHERE job_id < :before::uuid ORDER BY job_id DESC LIMIT :max::bigint;
+
+-- name: ASK_JOBS_OF_PROJECT
+SELECT {job} FROM :schema.job WHERE project = :project::text AND job_id < :before::uuid
+ORDER BY job_id DESC LIMIT :max::bigint;
+
+-- name: ASK_JOBS_OPEN
+-- They are few.
+SELECT {job} FROM :schema.job WHERE ended_ms = 0 AND job_id < :before::uuid ORDER BY job_id DESC LIMIT :max::bigint;
+
+-- name: ASK_JOB_PIECES
+SELECT n, fates, items FROM :schema.job_piece
+WHERE job_id = :job_id::uuid AND n >= :from::bigint AND fates & :fates::bigint <> 0 ORDER BY n LIMIT :max::bigint;

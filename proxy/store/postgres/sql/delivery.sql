@@ -258,18 +258,23 @@ SELECT count(*) FROM held;
 -- redelivery ----------------------------------------------------------------------------------------------------------
 
 -- name: REDELIVER
--- Of any project: ''.
+-- Of any project: ''; in any round: 0.
 WITH renewed AS (
     UPDATE :schema.delivery SET state = {delivery_state.pending}, round = round + 1, n = 0,
         max_attempts = :delivery_attempts::bigint, done_ms = {now_ms}
     WHERE delivery_id = :delivery_id::uuid AND state <> {delivery_state.pending} AND done_ms > :kept_since_ms::bigint
-        AND (:project::text = '' OR project = :project::text)
+        AND (:project::text = '' OR project = :project::text) AND (:round::bigint = 0 OR round = :round::bigint)
     RETURNING delivery_id, lane),
 due AS (
     INSERT INTO :schema.delivery_ticket (delivery_id, lane, due_at) SELECT delivery_id, lane, now() FROM renewed),
 {audited((SELECT -1::bigint AS n FROM renewed))}
 SELECT 1,
     CASE WHEN EXISTS (SELECT FROM renewed) THEN {pg_code.done}
+        WHEN EXISTS (
+            SELECT FROM :schema.delivery
+            WHERE delivery_id = :delivery_id::uuid AND state <> {delivery_state.pending} AND round <> :round::bigint
+                AND :round::bigint > 0 AND {is_shown_delivery} AND (:project::text = '' OR project = :project::text))
+        THEN {pg_code.stale}
         WHEN EXISTS (
             SELECT FROM :schema.delivery
             WHERE delivery_id = :delivery_id::uuid AND {is_shown_delivery}

@@ -284,3 +284,23 @@ ORDER BY audit_id DESC LIMIT :max;
 
 -- name: META
 SELECT v FROM meta WHERE k = :name;
+
+-- bulk work ------------------------------------------------------------------------------------------------------------
+
+-- name: JOB
+-- Of any project: ''.
+SELECT {job} FROM job WHERE job_id = :job_id AND (:project = '' OR project = :project);
+
+-- name: JOBS
+SELECT {job} FROM job WHERE job_id < :before ORDER BY job_id DESC LIMIT :max;
+
+-- name: JOBS_OF_PROJECT
+SELECT {job} FROM job INDEXED BY job_by_project
+WHERE project = :project AND job_id < :before ORDER BY job_id DESC LIMIT :max;
+
+-- name: JOBS_OPEN
+-- They are few.
+SELECT {job} FROM job INDEXED BY job_open WHERE ended_ms = 0 AND job_id < :before ORDER BY job_id DESC LIMIT :max;
+
+-- name: JOB_PIECES
+SELECT n, fates, items FROM job_piece WHERE job_id = :job_id AND n >= :from AND fates & :fates ORDER BY n LIMIT :max;
