@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "store/claim.h"
+#include "store/job.h"
 #include "store/lease.h"
 
 #define FIELDS_MAX 16
@@ -105,6 +106,8 @@ static bool has_changed(const struct hl_store_msg *m)
     const struct hl_redeliver *r = (const struct hl_redeliver *)m;
     if (m->msg.type == HL_STORE_CANCEL)
         return !((const struct hl_run_ref *)m)->was_wished;
+    if (m->msg.type == HL_STORE_STOP_JOB)
+        return !((const struct hl_stop_job *)m)->was_wished;
     if (m->msg.type != HL_STORE_REDELIVER)
         return true;
     return hl_id_is_nil(&r->delivery_id) ? r->count > 0 : !r->has_more;

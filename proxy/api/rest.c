@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "api/foreman.h"
 #include "api/rest_handler.h"
 #include "api/rest_route.h"
 #include "api/start_audit.h"
@@ -105,6 +106,7 @@ static void take_inquiry(struct hl_rest_calls *calls, struct hl_inquiry *inquiry
 struct hl_rest {
     struct hl_uv_mailbox mail;
     struct hl_rest_calls calls;
+    struct hl_foreman foreman;
     struct hl_auth_seat *seat;
     struct hl_follow_desk desk; /* who follows events on the admin listener */
 };
@@ -119,6 +121,8 @@ struct hl_rest *hl_rest_new(uv_loop_t *loop, const struct hl_rest_parts *parts)
         return NULL;
     }
     hl_rest_calls_init(&rest->calls, parts, &rest->mail.box);
+    rest->calls.begin = hl_rest_route_call;
+    hl_foreman_init(&rest->foreman, &rest->calls);
     if (hl_rest_waits_init(
             &rest->calls.waits, loop, parts->store, &rest->mail.box, parts->config) != 0) {
         hl_rest_close(rest); /* the memory stays until the loop is over: the process ends */
@@ -214,6 +218,7 @@ void hl_rest_close(struct hl_rest *rest)
         else
             hl_rest_calls_drop(&rest->calls, msg);
     }
+    hl_foreman_close(&rest->foreman);
     hl_start_audit_drop(&rest->calls);
     hl_rest_waits_close(&rest->calls.waits);
     if (rest->desk.loop) {
@@ -226,6 +231,7 @@ void hl_rest_close(struct hl_rest *rest)
 void hl_rest_tell_start(struct hl_rest *rest)
 {
     hl_start_audit_begin(&rest->calls);
+    hl_foreman_start(&rest->foreman);
 }
 
 void hl_rest_tell_drain(struct hl_rest *rest, const char *via, const char *name)
@@ -235,6 +241,7 @@ void hl_rest_tell_drain(struct hl_rest *rest, const char *via, const char *name)
 
 void hl_rest_end_waits(struct hl_rest *rest)
 {
+    hl_foreman_end(&rest->foreman);
     hl_rest_waits_end(&rest->calls.waits);
     hl_follow_desk_drain(&rest->desk);
 }

@@ -79,6 +79,10 @@ void hl_rest_with_audit(
     struct hl_rest_call *call, enum hl_rest_audited_kind of, hl_rest_handler *then)
 {
     const struct hl_asker *asker = &call->asker;
+    if (call->part) {
+        then(call);
+        return;
+    }
     call->audited.of = of;
     call->audited.then = then;
     hl_str_put(call->audited.project, sizeof(call->audited.project), call->project);

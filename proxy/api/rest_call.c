@@ -21,6 +21,7 @@
 #include "store/audit.h"
 #include "store/body_file.h"
 #include "store/claim.h"
+#include "store/job.h"
 #include "store/lease.h"
 #include "store/op.h"
 #include "store/question.h"
@@ -205,6 +206,18 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_LIST_AUDIT:
         hl_list_audit_fini((struct hl_list_audit *)msg);
         break;
+    case HL_STORE_ADD_JOB:
+        hl_add_job_fini((struct hl_add_job *)msg);
+        break;
+    case HL_STORE_KEEP_JOB:
+        hl_keep_job_fini((struct hl_keep_job *)msg);
+        break;
+    case HL_STORE_LIST_JOBS:
+        hl_list_jobs_fini((struct hl_list_jobs *)msg);
+        break;
+    case HL_STORE_LIST_JOB_PIECES:
+        hl_list_job_pieces_fini((struct hl_list_job_pieces *)msg);
+        break;
     case HL_STORE_LIST_ACCOUNTS:
         hl_list_accounts_fini((struct hl_list_accounts *)msg);
         break;
@@ -343,6 +356,9 @@ static void release(struct hl_rest_call *call)
     call->listing = NULL;
     hl_slot_remove(&call->all->slots, call->name);
     hl_rest_drop_answers(call);
+    if (call->drop)
+        call->drop(call);
+    call->drop = NULL;
     free(call->named);
     call->named = NULL;
     hl_rest_test_free(call->test);

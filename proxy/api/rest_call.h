@@ -12,10 +12,12 @@
 
 struct hl_auth;
 struct hl_exchange;
+struct hl_foreman;
 struct hl_get_run;
 struct hl_mailbox;
 struct hl_msg;
 struct hl_recent_ask;
+struct hl_rest_job;
 struct hl_rest_named;
 struct hl_rest_tail;
 struct hl_rest_test;
@@ -50,6 +52,8 @@ struct hl_rest_parts {
 struct hl_rest_calls {
     struct hl_rest_parts parts;
     struct hl_mailbox *mail; /* that answers come to */
+    void (*begin)(struct hl_rest_calls *calls, struct hl_rest_call *call); /* rest_route.h */
+    struct hl_foreman *foreman; /* whom new jobs are told to; NULL: nobody walks them here */
     struct hl_slot_table slots;
     struct hl_list list;
     struct hl_rest_waits waits;
@@ -85,6 +89,12 @@ struct hl_rest_audited {
 
 typedef void hl_rest_handler(struct hl_rest_call *call);
 
+/* One of many that a job does (job_walk.c): no admin is told of in the audit, and new work keeps its room. */
+struct hl_rest_part {
+    struct hl_id made; /* the id of the run that is made */
+    uint32_t round;    /* the delivery's: sent again in no other one */
+};
+
 struct hl_rest_call {
     /* the request: set by the front, borrowed until the answer */
     enum hl_method method;
@@ -94,6 +104,7 @@ struct hl_rest_call {
     bool is_operator;
     struct hl_asker asker;
     const struct hl_last_event *last_event; /* NULL: none */
+    const struct hl_rest_part *part;        /* NULL: it is a request by itself */
     /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
      * call is abandoned. The call may be freed inside. */
     void (*on_reply)(struct hl_rest_call *call);
@@ -129,6 +140,8 @@ struct hl_rest_call {
     struct hl_exchange *listing;       /* rest_function.c; NULL: the app is not being asked */
     unsigned listing_address;          /* of the app's addresses, the next */
     struct hl_rest_audited audited;
+    struct hl_rest_job *job;                 /* rest_job.c; its own to free */
+    void (*drop)(struct hl_rest_call *call); /* frees what its handler holds; NULL: nothing */
     struct hl_timer
         look; /* rest_drain.c, as is the next: what is left is counted again; rest_tail.c */
     uint64_t until_ms; /* monotonic: then it is answered in any case; 0: it does not wait */

@@ -166,6 +166,11 @@ hl_rest_handler hl_rest_list_accounts, hl_rest_add_account, hl_rest_limit_accoun
 
 hl_rest_handler hl_rest_open_session;
 
+/* ---- bulk work: made, listed, what became of each, stopped ---- */
+
+hl_rest_handler hl_rest_add_job, hl_rest_list_jobs, hl_rest_show_job, hl_rest_list_job_items,
+    hl_rest_stop_job;
+
 /* ---- who changed what ---- */
 
 hl_rest_handler hl_rest_list_audit;

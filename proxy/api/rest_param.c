@@ -14,6 +14,7 @@
 #include "http/url.h"
 #include "store/audit.h"
 #include "store/destination.h"
+#include "store/job.h"
 #include "store/question.h"
 
 #define VALUE_MAX          (HL_EVENT_ID_MAX + 1)
@@ -276,6 +277,14 @@ static bool read_after(struct hl_rest_call *call, struct hl_str value)
            hl_str_to_u64(number, &call->params.after) && call->params.after > 0;
 }
 
+static bool read_outcome(struct hl_rest_call *call, struct hl_str value)
+{
+    for (int fate = HL_JOB_WAITING; fate < HL_JOB_FATES; fate++)
+        if (hl_str_eq(value, hl_str_from(hl_job_fate_text((enum hl_job_fate)fate))))
+            call->params.outcome = fate;
+    return call->params.outcome >= 0;
+}
+
 static bool read_as(struct hl_rest_call *call, struct hl_str value)
 {
     call->params.is_call = true;
@@ -289,7 +298,8 @@ static bool read_as(struct hl_rest_call *call, struct hl_str value)
 #define ACTIONS_ALLOWED                                                                            \
     "account_made, account_limited, account_revoked, delivery_redelivered, "                       \
     "deliveries_redelivered, run_cancelled, run_rerun, session_opened, key_rotated, "              \
-    "settings_changed, drain_begun, drain_cancelled, delivery_resent or webhook_tested"
+    "settings_changed, drain_begun, drain_cancelled, delivery_resent, webhook_tested, job_made, "  \
+    "job_stopped or job_ended"
 #define TIME_ALLOWED "a time as RFC 3339 (2026-11-22T08:00:00Z) or in milliseconds since 1970"
 
 static const struct param {
@@ -331,6 +341,7 @@ static const struct param {
     {HL_REST_EVENTS, "progress", read_progress, "true or false"},
     {HL_REST_TAIL, "level", read_level, "debug, info, warn or error"},
     {HL_REST_TAIL, "after", read_after, "the next of the previous answer"},
+    {HL_REST_OUTCOME, "outcome", read_outcome, "done, skipped, failed or waiting"},
     {HL_REST_RELAYED, "as", read_as, "answer or plain"},
 };
 
@@ -416,8 +427,8 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
     struct hl_str query = call->query;
     struct hl_param given;
     uint64_t seen = 0;
-    call->params =
-        (struct hl_rest_params){.limit = LIMIT_DEFAULT, .state = -1, .action = -1, .is_async = -1};
+    call->params = (struct hl_rest_params){
+        .limit = LIMIT_DEFAULT, .state = -1, .action = -1, .outcome = -1, .is_async = -1};
     if (!hl_id_is_nil(&call->asker.relayed))
         groups |= HL_REST_RELAYED;
     while (hl_query_next(&query, &given))

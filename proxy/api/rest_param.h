@@ -29,6 +29,7 @@ enum {
     HL_REST_ACTION = 8192,      /* of the audit */
     HL_REST_DRAIN = 16384,      /* wait */
     HL_REST_DRAIN_WAIT = 32768, /* timeout */
+    HL_REST_OUTCOME = 131072,   /* of what a job was done to */
     HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
     HL_REST_TAIL = 131072,      /* limit, after, level, wait; of the log */
     HL_REST_BY = 1048576,
@@ -45,6 +46,7 @@ struct hl_rest_params {
     uint64_t after_lane; /* destinations: below the one of this number */
     int state;           /* of a run or a delivery, as the route has it; -1: any */
     int action;          /* enum hl_audit_action; -1: any */
+    int outcome;         /* enum hl_job_fate; -1: any */
     int is_async;        /* -1: either */
     int64_t since_ms, until_ms;
     int64_t period_ms; /* 0: none was named */

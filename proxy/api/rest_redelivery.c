@@ -42,8 +42,9 @@ static bool ask(struct hl_rest_call *call, const struct hl_redeliver *what)
         return false;
     *r = *what;
     hl_str_put(r->project, sizeof(r->project), call->project);
-    r->m.audit = hl_id_is_nil(&r->delivery_id) ? audit_all(call, r) : audit_one(call, r);
-    if (!r->m.audit) {
+    if (!call->part)
+        r->m.audit = hl_id_is_nil(&r->delivery_id) ? audit_all(call, r) : audit_one(call, r);
+    if (!call->part && !r->m.audit) {
         free(r);
         return false;
     }
@@ -73,7 +74,10 @@ void hl_rest_redeliver(struct hl_rest_call *call)
 
 static void redeliver_one(struct hl_rest_call *call)
 {
-    if (ask(call, &(struct hl_redeliver){.delivery_id = call->id}))
+    const struct hl_rest_part *part = call->part;
+    if (ask(call,
+            &(struct hl_redeliver){
+                .delivery_id = call->id, .leaves_room = part, .round = part ? part->round : 0}))
         hl_rest_then(call, say_one);
     else
         hl_rest_refuse_memory(call);
@@ -82,9 +86,12 @@ static void redeliver_one(struct hl_rest_call *call)
 static void say_one(struct hl_rest_call *call)
 {
     const struct hl_redeliver *r = (const struct hl_redeliver *)call->answers[0];
+    bool was_sent = r->m.rc == HL_ERR_STALE; /* the round that was asked for has gone before */
     if (r->m.rc == HL_ERR_CONFLICT)
         hl_rest_refuse(call, HL_REFUSAL_DELIVERY_PENDING);
-    else if (r->m.rc != HL_OK)
+    else if (r->m.rc == HL_OK && r->has_more)
+        hl_rest_refuse(call, HL_REFUSAL_REDELIVER_FULL);
+    else if (r->m.rc != HL_OK && !was_sent)
         hl_rest_refuse_store(call, r->m.rc, "delivery");
     else
         hl_rest_end_json(call, 202,

@@ -206,7 +206,8 @@ static void uncount_call(struct hl_rest_call *call)
 
 static enum hl_priority class_of(const struct hl_rest_call *call, const struct hl_run_row *run)
 {
-    enum hl_priority most = call->is_operator ? HL_PRIORITY_HIGH : call->asker.max_priority;
+    enum hl_priority most =
+        call->is_operator && !call->part ? HL_PRIORITY_HIGH : call->asker.max_priority;
     return run->terms.priority > most ? run->terms.priority : most;
 }
 
@@ -258,7 +259,7 @@ static bool has_traces(const struct hl_rest_call *call)
 /* Of another's run, by an admin. False: out of memory. */
 static bool audit(struct hl_rest_call *call, struct hl_accept *accept)
 {
-    if (!hl_rest_is_admin(call) || call->audited.is_own)
+    if (!hl_rest_is_admin(call) || call->audited.is_own || call->part)
         return true;
     accept->m.audit = hl_rest_audit_target(
         call, HL_AUDIT_RUN_RERUN, "run", HL_JSON_OBJECT({"run_id", hl_json_id(&accept->run_id)}));
@@ -267,7 +268,8 @@ static bool audit(struct hl_rest_call *call, struct hl_accept *accept)
 
 static void post(struct hl_rest_call *call, struct hl_get_run *g)
 {
-    struct hl_id run_id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
+    struct hl_id run_id =
+        call->part ? call->part->made : hl_id_next(&call->all->ids, hl_clock_wall_ms());
     struct hl_stored_edit edit = {.from = &call->id,
         .to = &run_id,
         .drops_credentials = !hl_str_eq(identity_of(call), g->run.identity),

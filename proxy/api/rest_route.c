@@ -63,6 +63,12 @@ const struct hl_rest_route hl_rest_routes[] = {
 
     {HL_METHOD_GET, "/v2/projects/{p}/logs", HL_REST_READ, TAIL, hl_rest_show_tail, false},
 
+    {HL_METHOD_GET, "/v2/projects/{p}/jobs", HL_REST_LOOK, HL_REST_PAGE, hl_rest_list_jobs, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/jobs", HL_REST_ADMIN, 0, hl_rest_add_job, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/jobs/{i}", HL_REST_LOOK, 0, hl_rest_show_job, false},
+    {HL_METHOD_GET, "/v2/projects/{p}/jobs/{i}/items", HL_REST_LOOK, HL_REST_PAGE | HL_REST_OUTCOME, hl_rest_list_job_items, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/jobs/{i}/stop", HL_REST_ADMIN, 0, hl_rest_stop_job, false},
+
     {HL_METHOD_GET, "/v2/projects/{p}/overview", HL_REST_READ, OVERVIEW, hl_rest_show_overview, false},
 
     {HL_METHOD_GET, "/v2/projects/{p}/errors", HL_REST_READ, ERRORS, hl_rest_list_errors, false},
@@ -89,6 +95,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/deliveries/{i}", HL_REST_OPERATOR, 0, hl_rest_show_delivery, false},
     {HL_METHOD_GET, "/v2/deliveries/{i}/request", HL_REST_OPERATOR, 0, hl_rest_show_sent, false},
     {HL_METHOD_POST, "/v2/deliveries/{i}/redeliver", HL_REST_OPERATOR, 0, hl_rest_redeliver, false},
+    {HL_METHOD_GET, "/v2/jobs", HL_REST_OPERATOR, HL_REST_PAGE, hl_rest_list_jobs, false},
     {HL_METHOD_GET, "/v2/logs", HL_REST_OPERATOR, TAIL, hl_rest_show_tail, false},
     {HL_METHOD_GET, "/v2/overview", HL_REST_OPERATOR, OVERVIEW, hl_rest_show_overview, false},
     {HL_METHOD_GET, "/v2/errors", HL_REST_OPERATOR, ERRORS, hl_rest_list_errors, false},

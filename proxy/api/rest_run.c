@@ -466,7 +466,7 @@ void hl_rest_cancel_run(struct hl_rest_call *call)
 /* Another's run, by an admin. */
 static bool is_audited(const struct hl_rest_call *call)
 {
-    return hl_rest_is_admin(call) && !call->audited.is_own;
+    return hl_rest_is_admin(call) && !call->audited.is_own && !call->part;
 }
 
 static struct hl_audit *audit_cancel(struct hl_rest_call *call)

@@ -536,6 +536,25 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "No sidecar is running on this data directory: it would send the test. Start hookline."),
     LATER(TEST_NOT_TRIED, 503, BACKLOG,
         "The test was not sent: hookline is ending, or has no memory; try again later."),
+    ROW(JOB_MEMBERS, 400,
+        "The body is {\"what\", \"filter\"} and, optionally, pause_ms, expected and dry_run (true "
+        "or "
+        "false): no other member."),
+    ROW(JOB_WHAT, 400, "The member what is not \"cancel\", \"rerun\" or \"redeliver\"."),
+    ROW(JOB_FILTER, 400,
+        "The member filter is not an object of what a list of runs, or of deliveries, is asked "
+        "with (texts, numbers, true or false, or lists of them), without limit and cursor."),
+    ROW(JOB_CANCEL_STATE, 400,
+        "Runs in that state cannot be cancelled: the filter's state is \"queued\", \"running\", or "
+        "left out for both."),
+    ROW(JOB_PAUSE, 400, "The member pause_ms is not a number of milliseconds from 0 to 60000."),
+    ROW(JOB_EXPECTED, 400, "The member expected is not a number from 0 on."),
+    ROW(JOB_SURPRISE, 409,
+        "The filter matches %s, which is more than was expected (%s): nothing was done."),
+    LATER(JOBS_FULL, 429, BACKLOG,
+        "The project has 4 jobs that go on: one more can be made when one of them has ended, or "
+        "was stopped."),
+    ROW(JOB_ENDED, 409, "The job has ended: there is nothing to stop."),
     ROW(NO_SIDECAR, 409,
         "No sidecar is running on this data directory: the dashboard is a page that it serves. "
         "Start it first."),

@@ -1,4 +1,5 @@
 /* op_job.c - bulk work: it begins, it is carried on by one replica, somebody stops it; and what is asked of it. */
+#include "store/audit.h"
 #include "store/job.h"
 
 #include "store/postgres/op.h"
@@ -48,6 +49,7 @@ static void bind_keep(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     hl_pg_add_int(p, HL_PG_P_GIVES_BACK, k->gives_back);
     hl_pg_add_str(p, HL_PG_P_PROGRESS, hl_buf_str(&k->progress));
     bind_pieces(p, k);
+    hl_pg_add_int(p, HL_PG_P_COUNT, k->m.audit ? k->m.audit->count : -1);
     hl_pg_audit_bind(p, op->m);
 }
 

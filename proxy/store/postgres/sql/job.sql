@@ -26,7 +26,7 @@ written AS (
     SELECT k.job_id, p.n, p.fates, p.items
     FROM kept k, unnest(:n::bigint[], :fates::bigint[], :items::bytea[]) AS p(n, fates, items)
     ON CONFLICT (job_id, n) DO UPDATE SET fates = excluded.fates, items = excluded.items),
-{audited((SELECT -1::bigint AS n FROM kept))}
+{audited((SELECT :count::bigint AS n FROM kept))}
 SELECT 1, CASE WHEN EXISTS (SELECT FROM kept) THEN {pg_code.done} ELSE {pg_code.stale} END,
     (SELECT is_stopping FROM kept);
 
