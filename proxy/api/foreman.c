@@ -11,7 +11,7 @@
 #include "store/job.h"
 #include "store/store.h"
 
-#define LOOK_MS   3000
+#define LOOK_MS   2000
 #define AGAIN_MS  1000
 #define WALKS_MAX 8
 #define JOBS_MAX  200 /* of all projects, at one look */

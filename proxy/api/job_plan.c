@@ -182,8 +182,12 @@ const char *hl_job_plan_state(const struct hl_job_plan *plan, unsigned pass)
 static enum hl_err add_escaped(struct hl_buf *out, struct hl_str text)
 {
     enum hl_err err = HL_OK;
-    for (size_t i = 0; i < text.n && !err; i++)
-        err = hl_buf_printf(out, "%%%02x", (uint8_t)text.p[i]);
+    for (size_t i = 0; i < text.n && !err; i++) {
+        char c = text.p[i], lower = (char)(c | 0x20);
+        bool is_plain = (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+                        c == '-' || c == '.';
+        err = hl_buf_printf(out, is_plain ? "%c" : "%%%02x", (uint8_t)c);
+    }
     return err;
 }
 

@@ -18,7 +18,7 @@
 #include "store/store.h"
 
 #define AGAIN_MS 1000
-#define RENEW_MS 4000 /* a lease is 15 s (postgres/sql/job.sql) */
+#define LEASE_MS 15000 /* or HOOKLINE_REPLICA_TTL */
 #define ANY_FATE ((1u << HL_JOB_FATES) - 1)
 
 static void on_timer(struct hl_timer *timer);
@@ -97,12 +97,24 @@ static enum hl_err put_piece(struct hl_keep_job *k, const struct piece_now *piec
     return hl_job_items_write(piece->items, piece->count, &out->items);
 }
 
+static uint64_t lease_ms(const struct hl_job_walk *w)
+{
+    uint64_t ttl_ms = w->calls->parts.config->replica_ttl_ms;
+    return ttl_ms < LEASE_MS ? ttl_ms : LEASE_MS;
+}
+
+static uint64_t renew_ms(const struct hl_job_walk *w)
+{
+    return lease_ms(w) / 4;
+}
+
 static enum hl_err fill(struct hl_job_walk *w, struct hl_keep_job *k)
 {
     k->job_id = w->job_id;
     k->version = w->version;
     k->takes = w->kept_ms == 0;
     k->gives_back = w->is_leaving;
+    k->lease_ms = (int64_t)lease_ms(w);
     k->ended_ms = w->ended_ms;
     memcpy(w->progress.shown, w->progress.settled, sizeof(w->progress.shown));
     add_counts(w, w->progress.shown);
@@ -390,13 +402,13 @@ static void rest(struct hl_job_walk *w)
 {
     uint64_t now_ms = hl_clock_mono_ms();
     uint64_t left_ms = w->pause_until_ms > now_ms ? w->pause_until_ms - now_ms : 0;
-    bool is_cut = left_ms > RENEW_MS && hl_store_is_shared(w->calls->parts.store);
+    bool is_cut = left_ms > renew_ms(w) && hl_store_is_shared(w->calls->parts.store);
     if (is_over(w))
         return;
     if (left_ms == 0)
         act(w);
     else
-        wait(w, is_cut ? RENEW_MS : left_ms, is_cut ? renew : act);
+        wait(w, is_cut ? renew_ms(w) : left_ms, is_cut ? renew : act);
 }
 
 /* Half of the queue is for new calls. */
@@ -439,7 +451,7 @@ static void act_again(struct hl_job_walk *w)
 static void on_acted(struct hl_job_act *a)
 {
     struct hl_job_walk *w = HL_CONTAINER_OF(a, struct hl_job_walk, act);
-    bool is_old = hl_clock_mono_ms() - w->kept_ms >= RENEW_MS;
+    bool is_old = hl_clock_mono_ms() - w->kept_ms >= renew_ms(w);
     w->act.looks_first = has_waiting(&w->now);
     if (!w->act.looks_first)
         read_next(w);

@@ -102,8 +102,9 @@ struct hl_keep_job {
     struct hl_store_msg m;
     struct hl_id job_id;
     int64_t version;
-    bool takes;      /* only if it is free */
-    bool gives_back; /* it is free from then on */
+    bool takes;       /* only if it is free */
+    bool gives_back;  /* it is free from then on; */
+    int64_t lease_ms; /* or else so long from now on, unless it is written again */
     int64_t ended_ms;
     struct hl_buf progress; /* owned by the message, as are the pieces */
     struct hl_job_piece pieces[2];

@@ -21,6 +21,7 @@ function failing() {
 }
 
 const STORES = ['sqlite', 'memory', 'postgres'];
+const ON_DISK = ['sqlite', 'postgres'];
 
 async function staged(t, store, { app, env = {} } = {}) {
     if (store === 'postgres') {
@@ -105,3 +106,148 @@ for (const store of STORES)
         assert.deepEqual((await ask('GET', JOBS)).json().jobs.map((row) => row.job_id), [id]);
         assert.deepEqual((await ask('GET', '/v2/jobs')).json().jobs.map((row) => row.job_id), [id]);
     });
+
+for (const store of ON_DISK)
+    test(`${store}: what waits and what runs is cancelled by a job, and what has ended is no part of it`, async (t) => {
+        const held = gate();
+        const app = async (x) => {
+            const body = `${await x.body()}`;
+            if (body !== 'quick') await Promise.race([held.promise, x.gone]);
+            await x.send(200, {}, body);
+        };
+        const all = await staged(t, store, { app, env: { HOOKLINE_APP_CONCURRENCY: '1' } });
+        const { ask } = all;
+        t.after(held.open);
+        await begin(all, ['quick']);
+        await count_of(ask, 'state=success', 1);
+        await begin(all, ['held', 'a', 'b', 'c']);
+        await count_of(ask, 'state=running', 1);
+        const job = await ended(ask, await made(ask, { what: 'cancel', filter: { app: 'a' } }));
+        assert.deepEqual([job.state, job.total, job.done + job.skipped, job.failed], ['done', 4, 4, 0]);
+        await count_of(ask, 'state=cancelled', 4);
+        assert.equal((await listed(ask, 'state=success')).length, 1);
+    });
+
+for (const store of ON_DISK)
+    test(`${store}: dead letters are sent again by a job, each in one round more`, async (t) => {
+        const all = await staged(t, store, { env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1' } });
+        const { ask, receiver } = all;
+        let status = 500;
+        receiver.script('/hook', (x) => x.send(status));
+        await begin(all, Array.from({ length: 5 }, (_, i) => `hook ${i}`), { webhookEndpoint: receiver.url('/hook') });
+        const dead = () => ask('GET', '/v2/projects/p/deliveries/count?state=dead').then((answer) => answer.json().count);
+        await until('all are dead', async () => (await dead()) === 5);
+        status = 200;
+        const id = await made(ask, { what: 'redeliver', filter: { state: 'dead' }, pause_ms: 0 });
+        const job = await ended(ask, id);
+        assert.deepEqual([job.state, job.total, job.done], ['done', 5, 5]);
+        await until('all are delivered', async () => (await dead()) === 0);
+        const sent = await items(ask, id);
+        for (const item of sent) {
+            const delivery = (await ask('GET', `/v2/projects/p/deliveries/${item.delivery_id}`)).json();
+            assert.deepEqual([item.outcome, delivery.round], ['done', 2]);
+        }
+    });
+
+/** Runs that failed, `n` of them, as the app answers nothing at first: their bodies differ. */
+async function many_failed(all, n) {
+    for (let i = 0; i < n; i += 20) {
+        const bodies = Array.from({ length: Math.min(20, n - i) }, (_, k) => `bad ${i + k}`);
+        await Promise.all(bodies.map((body) => begin(all, [body])));
+    }
+    await until('all have failed', async () => (await counted(all.ask, { state: 'failure' })) === n);
+}
+
+const counted = async (ask, filter) =>
+    (await ask('POST', JOBS, { body: { what: 'rerun', filter, dry_run: true } })).json().count;
+
+/** How often each run was run again. */
+async function reruns(ask) {
+    const times = new Map();
+    for (let cursor = ''; cursor !== null; ) {
+        const page = (await ask('GET', `${RUNS}?limit=200${cursor && `&cursor=${cursor}`}`)).json();
+        for (const { rerun_of } of page.runs) if (rerun_of) times.set(rerun_of, (times.get(rerun_of) ?? 0) + 1);
+        cursor = page.next_cursor;
+    }
+    return times;
+}
+
+test('a job goes on where it was after kills -9, and makes one run of each', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    await many_failed({ ...all, ask }, 230);
+    const id = await made(ask, { what: 'rerun', filter: { state: 'failure', until: new Date().toISOString() }, pause_ms: 40 });
+    for (const least of [0, 1, 101]) {
+        await until(`more than ${least} are done`, async () => {
+            const job = await shown(ask, id);
+            return job.ended_at || (job.done >= least && job.state !== 'waiting');
+        });
+        await all.sidecar.kill();
+        await all.sidecar.start();
+    }
+    const job = await ended(ask, id);
+    assert.deepEqual([job.state, job.total, job.done, job.failed], ['done', 230, 230, 0]);
+    const times = await reruns(ask);
+    assert.equal(times.size, 230);
+    assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
+});
+
+test('a replica that dies leaves its job to another, which makes one run of each', async (t) => {
+    const replicas = await fleet(t, { app: failing().app });
+    const a = await replicas.add('a');
+    const b = await replicas.add('b');
+    await many_failed(a, 210);
+    const id = await made(a.ask, { what: 'rerun', filter: { state: 'failure' }, pause_ms: 500 });
+    const walks = (replica) => replica.sidecar.log.some((line) => line.msg === 'a job is carried out');
+    await until('somebody has begun to do it', async () => (await shown(a.ask, id)).done >= 100);
+    assert.ok(walks(a) !== walks(b), 'one of them walks it');
+    const [first, other] = walks(a) ? [a, b] : [b, a];
+    await first.sidecar.kill();
+    const job = await ended(other.ask, id);
+    assert.deepEqual([job.state, job.total, job.done], ['done', 210, 210]);
+    const times = await reruns(other.ask);
+    assert.equal(times.size, 210);
+    assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
+});
+
+test('a job is stopped, what was done stays done, and the rest waits for ever', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    await many_failed({ ...all, ask }, 130);
+    const id = await made(ask, { what: 'rerun', filter: { state: 'failure' }, pause_ms: 60000 });
+    await until('one piece is done', async () => (await shown(ask, id)).done === 100);
+    assert.equal((await ask('POST', `${JOBS}/${id}/stop`)).status, 202);
+    const job = await ended(ask, id);
+    assert.deepEqual([job.state, job.total, job.done, job.skipped, job.failed], ['stopped', 130, 100, 0, 0]);
+    assert.equal((await items(ask, id, '&outcome=waiting')).length, 30);
+    assertRefused(await ask('POST', `${JOBS}/${id}/stop`), 409, /has ended/);
+    const rows = (await ask('GET', '/v2/projects/p/audit?limit=10')).json().audit.map((row) => row.action);
+    assert.deepEqual(rows.slice(0, 3), ['job_ended', 'job_stopped', 'job_made']);
+});
+
+test('what is no job is refused with why, and so is a fifth that goes on', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    const refused = async (body, status, why) => assertRefused(await ask('POST', JOBS, { body }), status, why);
+    await refused('no', 400, /not a JSON object/);
+    await refused({ what: 'rerun', filter: {}, more: 1 }, 400, /no other member/);
+    await refused({ what: 'burn', filter: {} }, 400, /"cancel", "rerun" or "redeliver"/);
+    await refused({ what: 'rerun' }, 400, /filter is not an object/);
+    await refused({ what: 'rerun', filter: { limit: 3 } }, 400, /without limit and cursor/);
+    await refused({ what: 'rerun', filter: { state: { a: 1 } } }, 400, /filter is not an object/);
+    await refused({ what: 'rerun', filter: { stat: 'failure' } }, 400, /stat/);
+    await refused({ what: 'rerun', filter: { state: 'dead' } }, 400, /queued, running, success/);
+    await refused({ what: 'cancel', filter: { state: 'failure' } }, 400, /cannot be cancelled/);
+    await refused({ what: 'redeliver', filter: { path: '/x' } }, 400, /path/);
+    await refused({ what: 'rerun', filter: {}, pause_ms: 60001 }, 400, /pause_ms/);
+    await refused({ what: 'rerun', filter: {}, expected: -1 }, 400, /expected/);
+    await begin(all, ['bad', 'good']);
+    await count_of(ask, 'state=failure', 1);
+    await begin(all, Array.from({ length: 110 }, (_, i) => `bad ${i}`));
+    await count_of(ask, 'state=failure', 111);
+    for (let i = 0; i < 4; i++) await made(ask, { what: 'rerun', filter: { state: 'failure', until: Date.now() }, pause_ms: 60000 });
+    await refused({ what: 'rerun', filter: {} }, 429, /4 jobs that go on/);
+    assertRefused(await ask('GET', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c`), 404, /job/);
+    assertRefused(await ask('POST', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c/stop`), 404, /job/);
+    assertRefused(await ask('GET', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c/items`), 404, /job/);
+});

@@ -47,6 +47,7 @@ static void bind_keep(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     hl_pg_add_int(p, HL_PG_P_ENDED_MS, k->ended_ms);
     hl_pg_add_int(p, HL_PG_P_TAKES, k->takes);
     hl_pg_add_int(p, HL_PG_P_GIVES_BACK, k->gives_back);
+    hl_pg_add_int(p, HL_PG_P_LEASE_MS, k->lease_ms);
     hl_pg_add_str(p, HL_PG_P_PROGRESS, hl_buf_str(&k->progress));
     bind_pieces(p, k);
     hl_pg_add_int(p, HL_PG_P_COUNT, k->m.audit ? k->m.audit->count : -1);

@@ -17,7 +17,7 @@ SELECT 1,
 -- Who sends it a second time, for want of an answer, finds another version: that one takes the job anew.
 WITH kept AS (
     UPDATE :schema.job SET version = version + 1, ended_ms = :ended_ms::bigint, progress = :progress::bytea,
-        lease_until = CASE WHEN :gives_back::bigint = 1 THEN now() ELSE now() + interval '15 s' END
+        lease_until = CASE WHEN :gives_back::bigint = 1 THEN now() ELSE now() + :lease_ms::bigint * interval '1 ms' END
     WHERE job_id = :job_id::uuid AND version = :version::bigint AND ended_ms = 0
         AND (:takes::bigint = 0 OR lease_until <= now())
     RETURNING job_id, is_stopping),
