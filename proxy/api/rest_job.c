@@ -364,16 +364,32 @@ static void write_items(struct hl_rest_call *call)
 
 /* ---- stopped ---- */
 
+static void find(struct hl_rest_call *call);
 static void stop(struct hl_rest_call *call);
 static void say_stopped(struct hl_rest_call *call);
 
 void hl_rest_stop_job(struct hl_rest_call *call)
 {
-    hl_rest_with_audit(call, HL_REST_AUDITED_NEW, stop);
+    hl_rest_with_audit(call, HL_REST_AUDITED_NEW, find);
+}
+
+static void find(struct hl_rest_call *call)
+{
+    if (ask_list(call, &call->id))
+        hl_rest_then(call, stop);
+    else
+        hl_rest_refuse_memory(call);
 }
 
 static void stop(struct hl_rest_call *call)
 {
+    const struct hl_list_jobs *l = (const struct hl_list_jobs *)call->answers[0];
+    if (l->m.rc != HL_OK) {
+        hl_rest_refuse_store(call, l->m.rc, "job");
+        return;
+    }
+    hl_str_put(call->audited.project, sizeof(call->audited.project), l->rows[0].project);
+    hl_rest_drop_answers(call);
     struct hl_stop_job *s = calloc(1, sizeof(*s));
     if (s)
         s->m.audit = hl_rest_audit(

@@ -31,7 +31,7 @@ enum {
     HL_REST_DRAIN_WAIT = 32768, /* timeout */
     HL_REST_OUTCOME = 131072,   /* of what a job was done to */
     HL_REST_RELAYED = 65536,    /* as: by another replica alone, with its pass */
-    HL_REST_TAIL = 131072,      /* limit, after, level, wait; of the log */
+    HL_REST_TAIL = 262144,      /* limit, after, level, wait; of the log */
     HL_REST_BY = 1048576,
 };
 

@@ -62,11 +62,17 @@ const struct hl_cli_command hl_cli_commands[] = {
         "start an asynchronous run of an app and print its id, or with --wait its response",
         {"runs send words --project demo --json " BODY, "runs send words --json @body.json --wait"},
         true},
-    {"runs cancel", hl_cli_runs_cancel, "RUN_ID", "end a run: a queued one never starts",
-        {"runs cancel " RUN "-7120-be8f-0d98886c0abe", "runs cancel " RUN}, true},
-    {"runs rerun", hl_cli_runs_rerun, "RUN_ID",
-        "start a new run with the kept request of one that has ended",
-        {"runs rerun " RUN, "runs wait $(hookline runs rerun " RUN ")"}, true},
+    {"runs cancel", hl_cli_runs_cancel,
+        "RUN_ID | --all [--app A] [--state queued|running] [--async|--sync] [--path PART] "
+        "[--since TIME] [--until TIME] [--project P] [--pause TIME] [--yes]",
+        "end a run, or all that filters name: a queued one never starts",
+        {"runs cancel " RUN, "runs cancel --all --app words --yes"}, true},
+    {"runs rerun", hl_cli_runs_rerun,
+        "RUN_ID | --all [--app A] [--state success|failure|cancelled] [--path PART] "
+        "[--status CODE|CLASS|none] [--reason REASON] [--webhook none|pending|delivered|dead] "
+        "[--since TIME] [--until TIME] [--project P] [--pause TIME] [--yes]",
+        "start a new run with the kept request of one that has ended, or of all that filters name",
+        {"runs rerun " RUN, "runs rerun --all --state failure --since 1h"}, true},
     {"runs redeliver", hl_cli_runs_redeliver,
         "RUN_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
         "[--destination URL] [--status CODE|CLASS|none] [--project P] [--after DELIVERY_ID] "
@@ -83,13 +89,12 @@ const struct hl_cli_command hl_cli_commands[] = {
         "show what became of a webhook, attempt by attempt, or what was sent",
         {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --request"}, true},
     {"deliveries redeliver", hl_cli_deliveries_redeliver,
-        "DELIVERY_ID [--to URL] [--secret-file FILE] | --since TIME [--until TIME] "
+        "DELIVERY_ID [--to URL] [--secret-file FILE] | --all | --since TIME [--until TIME] "
         "[--state dead|delivered] [--app A] [--destination URL] [--status CODE|CLASS|none] "
         "[--project P] [--after DELIVERY_ID] "
-        "[--dry-run] [--yes]",
+        "[--dry-run] [--pause TIME] [--yes]",
         "send a webhook again, or all dead ones since a time",
-        {"deliveries redeliver 01a201a0-7de7",
-            "deliveries redeliver --since 1h --app words --dry-run"},
+        {"deliveries redeliver 01a201a0-7de7", "deliveries redeliver --all --app words --yes"},
         true},
     {"deliveries test", hl_cli_deliveries_test,
         "DELIVERY_ID | --to URL [--secret-file FILE] [--project P] [--json]",
@@ -104,6 +109,14 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"deliveries destinations --project demo",
             "deliveries destinations --json | jq 'select(.failing_since)'"},
         true},
+    {"jobs list", hl_cli_jobs_list, "[--project P] [--limit N] [--json]",
+        "list bulk work (--all), newest first", {"jobs list", "jobs list --json | jq .state"},
+        true},
+    {"jobs show", hl_cli_jobs_show, "JOB_ID [--json]",
+        "show how far a job is, and what it could not do",
+        {"jobs show 01a201a0-7de9", "jobs show 01a201a0-7de9 --json"}, true},
+    {"jobs stop", hl_cli_jobs_stop, "JOB_ID", "end a job; what was done stays done",
+        {"jobs stop 01a201a0-7de9", "jobs stop 01a201a0-7de9-7065-9faf-0d98886c0abe"}, true},
     {"logs", hl_cli_logs,
         "[--project P] [--app A] [--run RUN_ID] [--level debug|info|warn|error] [--limit N] "
         "[--follow] [--json]",

@@ -38,6 +38,10 @@ int hl_cli_deliveries_test(const struct hl_cli *cli);
 
 int hl_cli_logs(const struct hl_cli *cli); /* all runs' */
 
+int hl_cli_jobs_list(const struct hl_cli *cli);
+int hl_cli_jobs_show(const struct hl_cli *cli);
+int hl_cli_jobs_stop(const struct hl_cli *cli);
+
 int hl_cli_audit(const struct hl_cli *cli); /* who changed what */
 
 int hl_cli_config_show(const struct hl_cli *cli);  /* the settings in effect, secrets masked */

@@ -21,6 +21,7 @@ static const struct {
     [HL_CLI_RUN] = {"/v2/runs", "runs", "run_id", "run"},
     [HL_CLI_DELIVERY] = {"/v2/deliveries", "deliveries", "delivery_id", "delivery"},
     [HL_CLI_ACCOUNT] = {"/v2/service-accounts", "service_accounts", "id", "service account"},
+    [HL_CLI_JOB] = {"/v2/jobs", "jobs", "job_id", "job"},
 };
 
 /* ---- what is typed ---- */

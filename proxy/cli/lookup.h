@@ -11,7 +11,7 @@ struct hl_cli;
 struct hl_cli_option;
 struct hl_cli_session;
 
-enum hl_cli_thing { HL_CLI_RUN, HL_CLI_DELIVERY, HL_CLI_ACCOUNT };
+enum hl_cli_thing { HL_CLI_RUN, HL_CLI_DELIVERY, HL_CLI_ACCOUNT, HL_CLI_JOB };
 
 /* Writes the whole id that `typed` is or begins. HL_CLI_OK, or it has said that it is none, or of nothing,
  * or of several. `id` has HL_CLI_ID_MAX bytes. */

@@ -17,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/deliveries.h"
 #include "cli/filter.h"
+#include "cli/jobs.h"
 #include "cli/lookup.h"
 #include "cli/resend.h"
 #include "cli/screen.h"
@@ -464,7 +465,10 @@ int hl_cli_runs_redeliver(const struct hl_cli *cli)
 
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli)
 {
+    static const struct hl_cli_bulk all = {"redeliver", "delivery", "deliveries", "sent again"};
     if (hl_cli_goes_elsewhere(cli))
         return hl_cli_resend(cli);
+    if (hl_cli_is_bulk(cli))
+        return hl_cli_run_bulk(cli, &all);
     return redeliver(cli, "delivery", find_one);
 }

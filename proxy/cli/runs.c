@@ -1,7 +1,7 @@
 /* runs.c - `hookline runs list`, `cancel` and `rerun`. With --follow a list asks for the newest runs each second and
  * prints what was not there before: a line for each that comes, and for each change of its state.
- * Not here: the columns (run_column.c), `runs show` (report.c), responses (outcome.c), logs (logs.c), `runs send` (call.c),
- * `runs redeliver` (redelivery.c). */
+ * Not here: the columns (run_column.c), `--all` (jobs.c), `runs show` (report.c), responses (outcome.c), logs (logs.c),
+ * `runs send` (call.c), `runs redeliver` (redelivery.c). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +11,7 @@
 #include "cli/catalog.h"
 #include "cli/cli.h"
 #include "cli/filter.h"
+#include "cli/jobs.h"
 #include "cli/lookup.h"
 #include "cli/run_column.h"
 #include "cli/screen.h"
@@ -266,6 +267,9 @@ static int post_to_run(const struct hl_cli *cli, const char *what, json_t **answ
 
 int hl_cli_runs_cancel(const struct hl_cli *cli)
 {
+    static const struct hl_cli_bulk all = {"cancel", "run", "runs", "cancelled"};
+    if (hl_cli_is_bulk(cli))
+        return hl_cli_run_bulk(cli, &all);
     json_t *answer;
     int status = post_to_run(cli, "/cancel", &answer);
     if (status == HL_CLI_OK)
@@ -276,6 +280,9 @@ int hl_cli_runs_cancel(const struct hl_cli *cli)
 
 int hl_cli_runs_rerun(const struct hl_cli *cli)
 {
+    static const struct hl_cli_bulk all = {"rerun", "run", "runs", "run again"};
+    if (hl_cli_is_bulk(cli))
+        return hl_cli_run_bulk(cli, &all);
     json_t *answer;
     char id[HL_CLI_MEMBER_TEXT];
     int status = post_to_run(cli, "/rerun", &answer);

@@ -11,7 +11,7 @@ _Static_assert(HL_AUDIT_ACCOUNT_MADE == 0 && HL_AUDIT_DELIVERY_REDELIVERED == 3 
                    HL_AUDIT_RUN_CANCELLED == 5 && HL_AUDIT_SESSION_OPENED == 7 &&
                    HL_AUDIT_KEY_ROTATED == 8 && HL_AUDIT_SETTINGS_CHANGED == 9 &&
                    HL_AUDIT_DRAIN_BEGUN == 10 && HL_AUDIT_DRAIN_CANCELLED == 11 &&
-                   HL_AUDIT_JOB_ENDED == 14,
+                   HL_AUDIT_DELIVERY_RESENT == 12 && HL_AUDIT_JOB_ENDED == 16,
     "actions are stored");
 
 static const char *const action_texts[] = {

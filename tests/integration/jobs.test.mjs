@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control } from './lib/rest.mjs';
+import { run } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
 import { gate, until } from './lib/until.mjs';
 
@@ -250,4 +251,40 @@ test('what is no job is refused with why, and so is a fifth that goes on', async
     assertRefused(await ask('GET', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c`), 404, /job/);
     assertRefused(await ask('POST', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c/stop`), 404, /job/);
     assertRefused(await ask('GET', `${JOBS}/01a21e5c-289e-74b5-ac54-ebafff73604c/items`), 404, /job/);
+});
+
+test('--all asks first, does it as a job, and says what was not done; jobs are listed, shown and stopped', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    const cli = (words, options) => run(words.split(' '), { HOOKLINE_DATA_DIR: all.sidecar.dataDir }, options);
+    await begin(all, ['bad 0', 'bad 1', 'bad 2', 'good']);
+    await count_of(ask, 'state=failure', 3);
+    await all.call(RUN, { body: 'bad, and synchronous' });
+    const unasked = await cli('runs rerun --all --project p --state failure');
+    assert.deepEqual([unasked.code, unasked.stdout], [2, '']);
+    assert.match(unasked.stderr, /4 runs would be run again, and there is no terminal to ask on: --yes does it/);
+    assert.equal((await cli('jobs list --json')).stdout, '');
+    const done = await cli('runs rerun --all --project p --state failure --yes');
+    assert.deepEqual([done.code, done.stdout], [0, '3 runs are run again\n'], done.stderr);
+    const [, id] = done.stderr.match(/1 are not: hookline jobs show ([0-9a-f-]+) says why/);
+    const shown = (await cli(`jobs show ${id}`)).stdout;
+    for (const part of [/^what +rerun$/m, /^state +done$/m, /^skipped +1$/m, /skipped {2}synchronous$/m, /"state":"failure"/]) assert.match(shown, part);
+    assert.equal(JSON.parse((await cli(`jobs show ${id.slice(0, 18)} --json`)).stdout).job_id, id);
+    assert.match((await cli(`jobs stop ${id}`)).stderr, /has ended/);
+    assert.equal((await cli('runs cancel --all --project p --app other --yes')).stdout, '0 runs are cancelled\n');
+    assert.match((await cli('runs cancel --all --project p --state failure --yes')).stderr, /queued\|running|queued or running/);
+    assert.equal((await cli('deliveries redeliver --all --project p --yes')).stdout, '0 deliveries are sent again\n');
+});
+
+test('Ctrl-C leaves a job to go on, and says so', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    await many_failed({ ...all, ask }, 101);
+    const interrupted = until('it is done in part', async () => (await ask('GET', JOBS)).json().jobs[0]?.done >= 100);
+    const left = await run(['runs', 'rerun', '--all', '--project', 'p', '--state', 'failure', '--yes', '--pause', '2s'],
+        { HOOKLINE_DATA_DIR: all.sidecar.dataDir }, { interrupted });
+    assert.equal(left.code, 1, left.stderr);
+    assert.match(left.stderr, /the job goes on without this command: hookline jobs show [0-9a-f-]+ says how far it is/);
+    const [{ job_id }] = (await ask('GET', JOBS)).json().jobs;
+    assert.deepEqual((({ state, done }) => [state, done])(await ended(ask, job_id)), ['done', 101]);
 });
