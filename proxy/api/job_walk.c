@@ -97,6 +97,14 @@ static enum hl_err put_piece(struct hl_keep_job *k, const struct piece_now *piec
     return hl_job_items_write(piece->items, piece->count, &out->items);
 }
 
+static size_t count_waiting(const struct piece_now *piece)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < piece->count; i++)
+        n += piece->items[i].fate == HL_JOB_WAITING;
+    return n;
+}
+
 static uint64_t lease_ms(const struct hl_job_walk *w)
 {
     uint64_t ttl_ms = w->calls->parts.config->replica_ttl_ms;
@@ -118,6 +126,7 @@ static enum hl_err fill(struct hl_job_walk *w, struct hl_keep_job *k)
     k->ended_ms = w->ended_ms;
     memcpy(w->progress.shown, w->progress.settled, sizeof(w->progress.shown));
     add_counts(w, w->progress.shown);
+    w->kept_waiting = count_waiting(&w->now);
     enum hl_err err = hl_job_progress_write(&w->progress, &k->progress);
     if (!err && w->past.is_there)
         err = put_piece(k, &w->past);
@@ -435,14 +444,6 @@ static void act(struct hl_job_walk *w)
         on_acted(&w->act);
 }
 
-static bool has_waiting(const struct piece_now *piece)
-{
-    for (size_t i = 0; i < piece->count; i++)
-        if (piece->items[i].fate == HL_JOB_WAITING)
-            return true;
-    return false;
-}
-
 static void act_again(struct hl_job_walk *w)
 {
     wait(w, AGAIN_MS, act);
@@ -451,8 +452,9 @@ static void act_again(struct hl_job_walk *w)
 static void on_acted(struct hl_job_act *a)
 {
     struct hl_job_walk *w = HL_CONTAINER_OF(a, struct hl_job_walk, act);
-    bool is_old = hl_clock_mono_ms() - w->kept_ms >= renew_ms(w);
-    w->act.looks_first = has_waiting(&w->now);
+    size_t waiting = count_waiting(&w->now);
+    bool is_old = waiting != w->kept_waiting || hl_clock_mono_ms() - w->kept_ms >= renew_ms(w);
+    w->act.looks_first = waiting > 0;
     if (!w->act.looks_first)
         read_next(w);
     else if (is_old)

@@ -39,7 +39,8 @@ struct hl_job_walk {
     uint64_t pause_until_ms; /* monotonic */
     bool is_stopping;        /* somebody asked for that */
     bool is_leaving;         /* the process ends */
-    uint64_t kept_ms;        /* monotonic: when it was written last */
+    uint64_t kept_ms;        /* monotonic: when it was written last, */
+    size_t kept_waiting;     /* and how many waited then */
     void (*on_kept)(struct hl_job_walk *walk);
     struct hl_audit *audit; /* of its end, to go with what is written; NULL: none */
 };

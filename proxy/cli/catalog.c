@@ -74,9 +74,9 @@ const struct hl_cli_command hl_cli_commands[] = {
         "start a new run with the kept request of one that has ended, or of all that filters name",
         {"runs rerun " RUN, "runs rerun --all --state failure --since 1h"}, true},
     {"runs redeliver", hl_cli_runs_redeliver,
-        "RUN_ID | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
+        "RUN_ID | --all | --since TIME [--until TIME] [--state dead|delivered] [--app A] "
         "[--destination URL] [--status CODE|CLASS|none] [--project P] [--after DELIVERY_ID] "
-        "[--dry-run] [--yes]",
+        "[--dry-run] [--pause TIME] [--yes]",
         "send a run's webhook again, or all dead ones since a time",
         {"runs redeliver " RUN, "runs redeliver --since 1h --dry-run"}, true},
     {"deliveries list", hl_cli_deliveries_list,

@@ -458,17 +458,16 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
     return status;
 }
 
+static const struct hl_cli_bulk all = {"redeliver", "delivery", "deliveries", "sent again"};
+
 int hl_cli_runs_redeliver(const struct hl_cli *cli)
 {
-    return redeliver(cli, "run", find_of_run);
+    return hl_cli_is_bulk(cli) ? hl_cli_run_bulk(cli, &all) : redeliver(cli, "run", find_of_run);
 }
 
 int hl_cli_deliveries_redeliver(const struct hl_cli *cli)
 {
-    static const struct hl_cli_bulk all = {"redeliver", "delivery", "deliveries", "sent again"};
     if (hl_cli_goes_elsewhere(cli))
         return hl_cli_resend(cli);
-    if (hl_cli_is_bulk(cli))
-        return hl_cli_run_bulk(cli, &all);
-    return redeliver(cli, "delivery", find_one);
+    return hl_cli_is_bulk(cli) ? hl_cli_run_bulk(cli, &all) : redeliver(cli, "delivery", find_one);
 }

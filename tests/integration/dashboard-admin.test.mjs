@@ -179,7 +179,8 @@ test('dead letters that are not on the page, or on their way again, do not hold 
     await until('a page of them', async () => (await items(page).count()) === 50);
     await page.getByRole('button', { name: 'Redeliver all dead letters…' }).click();
     // Meanwhile someone else is faster with one of them, and it is on its way when its turn comes.
-    await page.route('**/deliveries/redeliver', async (route) => {
+    await page.route('**/jobs', async (route) => {
+        if (route.request().postDataJSON().dry_run) return route.continue();
         await control(
             sidecar,
             'POST',
@@ -188,7 +189,7 @@ test('dead letters that are not on the page, or on their way again, do not hold 
         await route.continue();
     });
     await page.getByRole('dialog').getByRole('button', { name: 'Redeliver 52 deliveries' }).click();
-    await page.getByRole('dialog').locator('p', { hasText: 'Done: 51 deliveries queued to be sent again, 1 on their way already.' }).waitFor();
+    await page.getByRole('dialog').locator('p', { hasText: 'Done: 51 deliveries queued to be sent again.' }).waitFor();
     held.open();
     for (const { id } of calls) await settled(id, 'delivered');
 });

@@ -143,6 +143,8 @@ for (const store of ON_DISK)
         const job = await ended(ask, id);
         assert.deepEqual([job.state, job.total, job.done], ['done', 5, 5]);
         await until('all are delivered', async () => (await dead()) === 0);
+        const again = await ended(ask, await made(ask, { what: 'redeliver', filter: { state: 'dead' } }));
+        assert.deepEqual([again.state, again.total], ['done', 0]);
         const sent = await items(ask, id);
         for (const item of sent) {
             const delivery = (await ask('GET', `/v2/projects/p/deliveries/${item.delivery_id}`)).json();
@@ -287,4 +289,22 @@ test('Ctrl-C leaves a job to go on, and says so', async (t) => {
     assert.match(left.stderr, /the job goes on without this command: hookline jobs show [0-9a-f-]+ says how far it is/);
     const [{ job_id }] = (await ask('GET', JOBS)).json().jobs;
     assert.deepEqual((({ state, done }) => [state, done])(await ended(ask, job_id)), ['done', 101]);
+});
+
+test('what goes, ends or begins meanwhile is skipped with why', async (t) => {
+    const all = await stage(t, { app: failing().app });
+    const ask = control(all.sidecar);
+    const held = gate();
+    t.after(held.open);
+    all.receiver.script('/held', async (x) => {
+        await held.promise;
+        await x.send(200);
+    });
+    await begin(all, ['good'], { webhookEndpoint: all.receiver.url('/there') });
+    await begin(all, ['better'], { webhookEndpoint: all.receiver.url('/held') });
+    await until('one is delivered', async () => (await ask('GET', '/v2/projects/p/deliveries?state=delivered')).json().deliveries.length === 1);
+    const sent = await made(ask, { what: 'redeliver', filter: {} });
+    const job = await ended(ask, sent);
+    assert.deepEqual([job.total, job.done, job.skipped], [2, 1, 1]);
+    assert.deepEqual((await items(ask, sent, '&outcome=skipped')).map((item) => item.reason), ['pending']);
 });

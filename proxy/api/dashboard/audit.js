@@ -21,6 +21,9 @@ const WORDS = {
     settings_changed: 'started with other settings',
     drain_begun: 'began to stop',
     drain_cancelled: 'took that back',
+    job_made: 'made a job',
+    job_stopped: 'stopped a job',
+    job_ended: 'a job ended',
 };
 
 export function show(main) {
@@ -76,7 +79,7 @@ function makeTable(body) {
 
 function makeRow(row) {
     const cell = (of, ...content) => h('td', { role: 'cell', 'data-label': of }, content);
-    const count = row.count === null ? null : h('span.sub', {}, plural(row.count, 'webhook'));
+    const count = row.count === null ? null : h('span.sub', {}, row.action === 'job_ended' ? `done to ${row.count}` : plural(row.count, 'webhook'));
     return h(
         'tr',
         { role: 'row' },
@@ -99,7 +102,8 @@ function showTarget(target) {
     if (!target) return '–';
     const { kind, id, name } = target;
     const text = visible(`${kind} ${name ?? ''}`);
-    return [kind === 'run' && id ? h('a', { href: `#/runs/${id}` }, text) : text, id && h('span.sub', { title: 'id' }, id)];
+    const page = { run: 'runs', job: 'jobs' }[kind];
+    return [page && id ? h('a', { href: `#/${page}/${id}` }, text) : text, id && h('span.sub', { title: 'id' }, id)];
 }
 
 /** `{a: {from: 1, to: null}, b: 'changed'}` as `a: 1 → not set, b: changed`. */

@@ -1,90 +1,175 @@
-// bulk.js - sending many webhooks again: how many first, then by their ids in pieces, until it is done or stopped. The
-// command line does the same (cli/redelivery.c).
+// bulk.js - many at once. What a filter names the server does, as a job that goes on when this page is closed (jobs.js);
+// webhooks that were chosen one by one are named in pieces.
 import * as api from './api.js';
 import { announce, button, dialog, fill, h, note } from './dom.js';
 import { plural } from './format.js';
 
 const PIECE = 500;
-const PAGE = 200;
 const PATIENCE = 60_000; /* ms without room for a single one */
 const PAUSE = 1000;
+const LOOK = 500;
 
 const deliveries = (n) => plural(n, 'delivery', 'deliveries');
+const runs = (n) => plural(n, 'run');
+
+/** What a job does to each: title, how many are asked about, the button, what is said before, and what was done. */
+const KINDS = {
+    cancel: {
+        title: 'Cancel many',
+        many: runs,
+        yes: 'Cancel',
+        about: 'Those that wait never start; those that run are cut off.',
+        done: (n) => `${runs(n)} cancelled`,
+        skipped: 'ended meanwhile',
+    },
+    rerun: {
+        title: 'Run many again',
+        many: runs,
+        yes: 'Run again',
+        about: 'Each becomes a new run with the request that was kept of it.',
+        done: (n) => `${runs(n)} queued again`,
+        skipped: 'without a request that was kept, or not ended',
+    },
+    redeliver: {
+        title: 'Redeliver many',
+        many: deliveries,
+        yes: 'Redeliver',
+        about: 'Each is sent again with the same body and the same ids, in a new round of attempts. The receivers may have had them already.',
+        done: (n) => `${deliveries(n)} queued to be sent again`,
+        skipped: 'on their way already, or no longer kept',
+    },
+};
 
 /**
  * Asks, and does it. `plan.which` says which they are, in words; `plan.ids` has them, or else `plan.filter` is that of
- * the list in which they are. Resolves when it is over, with whether anything was sent.
+ * the list in which they are. Resolves when it is over or left to go on, with whether anything was begun.
  */
 export function redeliverMany(plan) {
-    const job = { isStopped: false, sent: 0, gone: 0, pending: 0, unknown: 0, error: null };
-    return dialog('Redeliver many', (close) => {
-        const place = h('div.plan');
-        showQuestion(place, plan, job, close).catch((error) => showProblem(place, error, close));
-        return place;
-    }, () => (job.isStopped = true)).then(() => job.sent > 0);
+    return plan.ids ? sendChosen(plan) : runJob({ what: 'redeliver', ...plan });
 }
 
-async function showQuestion(place, plan, job, close) {
+/** The same for all that a filter of a list names: `plan.what` is "cancel" or "rerun" of runs, or "redeliver". */
+export function runJob(plan) {
+    const state = { isClosed: false, hasBegun: false };
+    return dialog(KINDS[plan.what].title, (close) => {
+        const place = h('div.plan');
+        askFirst(place, plan, state, close).catch((error) => showProblem(place, error, close));
+        return place;
+    }, () => (state.isClosed = true)).then(() => state.hasBegun);
+}
+
+async function askFirst(place, plan, state, close) {
+    const kind = KINDS[plan.what];
     fill(place, h('p', {}, 'Counting …'));
-    const count = plan.ids ? { count: plan.ids.length } : await api.get('/deliveries/count', { query: plan.filter });
+    const asked = Object.fromEntries(Object.entries(plan.filter).filter(([, value]) => value !== '' && value != null));
+    const { count, has_more: hasMore, until } = await api.send('POST', '/jobs', { what: plan.what, filter: asked, dry_run: true });
     const shut = (text) => button(text, () => close(), '', { autofocus: true });
-    if (!count.count) return fill(place, h('p', {}, `There is nothing to send: no ${plan.which}.`), h('div.actions', {}, shut('Close')));
-    const many = `${count.has_more ? 'at least ' : ''}${deliveries(count.count)}`;
-    const start = () => carryOut(place, plan, job, count.count, close).catch((error) => showProblem(place, error, close));
+    if (!count) return fill(place, h('p', {}, `There is nothing to ${plan.what === 'redeliver' ? 'send' : 'do'}: no ${plan.which}.`), h('div.actions', {}, shut('Close')));
+    const many = `${hasMore ? 'at least ' : ''}${kind.many(count)}`;
+    const job = { what: plan.what, filter: { ...asked, until: asked.until ?? until }, ...(!hasMore && { expected: count }) };
+    const start = async () => {
+        state.hasBegun = true;
+        follow(place, await api.send('POST', '/jobs', job), state, close);
+    };
     fill(
         place,
-        h('p.prose', {}, `${many}: ${plan.which}. Each is sent again with the same body and the same ids, in a new round of attempts. The receivers may have had them already.`),
-        h('div.actions', {}, shut('Keep as they are'), button(`Redeliver ${many}`, start, 'main')),
+        h('p.prose', {}, `${many}: ${plan.which}. ${kind.about}`),
+        h('div.actions', {}, shut('Keep as they are'), button(`${kind.yes} ${many}`, () => start().catch((error) => showProblem(place, error, close)), 'main')),
     );
     place.querySelector('button').focus();
+}
+
+/** Until it has ended, or the dialog is closed: then it goes on without. */
+async function follow(place, job, state, close) {
+    const bar = h('progress', { max: 1, value: 0, 'aria-label': 'How far it is' });
+    const words = h('p', {});
+    const problem = h('div');
+    const path = `/jobs/${job.job_id}`;
+    const stop = button('Stop', async () => {
+        stop.disabled = true;
+        await api.send('POST', `${path}/stop`).catch((error) => fill(problem, h('p', {}, error.message)));
+    });
+    const link = h('a', { href: `#${path}` }, 'See the job');
+    fill(place, words, bar, problem, h('p.hint', {}, 'It goes on when this is closed. ', link), h('div.actions', {}, stop, button('Close', () => close())));
+    stop.focus();
+    while (!state.isClosed) {
+        Object.assign(bar, { max: Math.max(1, job.total), value: handled(job) });
+        words.textContent = `${handled(job).toLocaleString()} of ${job.total.toLocaleString()}${job.is_total ? '' : ', still counting'}`;
+        if (job.ended_at) return showSum(place, job, link, close);
+        await new Promise((resolve) => setTimeout(resolve, LOOK));
+        const heard = state.isClosed ? null : await api.get(path).catch((error) => void fill(problem, h('p', {}, error.message)));
+        if (heard) fill(problem);
+        job = heard ?? job;
+    }
+}
+
+export const handled = (job) => job.done + job.skipped + job.failed;
+
+/** What a job has done, in words. */
+export function sumOf(job) {
+    const kind = KINDS[job.what];
+    const left = job.total - handled(job);
+    const parts = [
+        kind.done(job.done),
+        job.skipped && `${job.skipped.toLocaleString()} ${kind.skipped}`,
+        job.failed && `${job.failed.toLocaleString()} refused`,
+        job.state !== 'done' && left > 0 && `${left.toLocaleString()} left as they were`,
+    ];
+    return `${job.state === 'done' ? 'Done' : job.state === 'stopped' ? 'Stopped' : 'Failed'}: ${parts.filter(Boolean).join(', ')}.`;
+}
+
+function showSum(place, job, link, close) {
+    fill(place, h('p', {}, sumOf(job)), h('p.hint', {}, link), h('div.actions', {}, button('Close', () => close(), 'main')));
+    place.querySelector('button').focus();
+    announce(sumOf(job));
 }
 
 function showProblem(place, error, close) {
     fill(place, note('error', 'That did not work', h('p', {}, error.message)), h('div.actions', {}, button('Close', () => close())));
 }
 
-async function carryOut(place, plan, job, count, close) {
-    const bar = h('progress', { max: count, value: 0, 'aria-label': 'How far it is' });
+/* ---- those that were chosen ---- */
+
+function sendChosen(plan) {
+    const job = { isStopped: false, sent: 0, gone: 0, pending: 0, unknown: 0, error: null };
+    return dialog('Redeliver many', (close) => {
+        const place = h('div.plan');
+        const many = deliveries(plan.ids.length);
+        const start = () => carryOut(place, plan.ids, job, close).catch((error) => showProblem(place, error, close));
+        fill(
+            place,
+            h('p.prose', {}, `${many}: ${plan.which}. ${KINDS.redeliver.about}`),
+            h('div.actions', {}, button('Keep as they are', () => close(), '', { autofocus: true }), button(`Redeliver ${many}`, start, 'main')),
+        );
+        return place;
+    }, () => (job.isStopped = true)).then(() => job.sent > 0);
+}
+
+async function carryOut(place, ids, job, close) {
+    const bar = h('progress', { max: ids.length, value: 0, 'aria-label': 'How far it is' });
     const words = h('p', {});
     const stop = button('Stop', () => (job.isStopped = true));
     fill(place, words, bar, h('div.actions', {}, stop));
     stop.focus();
     const show = (more) => {
         bar.value = done(job);
-        words.textContent = `${done(job).toLocaleString()} of ${count.toLocaleString()}${more}`;
+        words.textContent = `${done(job).toLocaleString()} of ${ids.length.toLocaleString()}${more}`;
     };
     show('');
-    const ids = plan.ids ? plan.ids[Symbol.iterator]() : listed(plan.filter, job);
-    await sendAll(ids, job, show).catch((error) => fail(job, error.message));
-    fill(place, h('p', {}, sum(job, count)), job.error && note('error', 'Not all of it worked', h('p', {}, job.error)), h('div.actions', {}, button('Close', () => close(), 'main')));
+    await sendAll([...ids], job, show).catch((error) => fail(job, error.message));
+    fill(place, h('p', {}, sum(job, ids.length)), job.error && note('error', 'Not all of it worked', h('p', {}, job.error)), h('div.actions', {}, button('Close', () => close(), 'main')));
     place.querySelector('button').focus();
-    announce(sum(job, count));
-}
-
-/** The ids of a list, page by page: what is sent again leaves it, and the rest keeps its order. */
-async function* listed(filter, job) {
-    for (let cursor; cursor !== null && !job.isStopped; ) {
-        const answer = await api.get('/deliveries', { query: { ...filter, limit: PAGE, cursor } });
-        cursor = answer.next_cursor;
-        yield* answer.deliveries.map((delivery) => delivery.delivery_id);
-    }
+    announce(sum(job, ids.length));
 }
 
 async function sendAll(ids, job, show) {
-    let piece = [];
-    let isListed = false;
     let movedAt = performance.now();
-    while (!job.isStopped) {
-        while (!isListed && piece.length < PIECE) {
-            const { value, done: isDone } = await ids.next();
-            if (isDone) isListed = true;
-            else piece.push(value);
-        }
-        if (!piece.length || job.isStopped) return;
+    while (ids.length && !job.isStopped) {
+        const piece = ids.splice(0, PIECE);
         const { left, full } = await sendPiece(piece, job);
         if (left.length < piece.length) movedAt = performance.now();
         else if (performance.now() - movedAt >= PATIENCE) fail(job, full);
-        piece = left;
+        ids.unshift(...left);
         show(full ? ', waiting for room' : '');
         if (left.length && !job.isStopped) await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }

@@ -28,6 +28,12 @@ const PAGES = {
         load: () => import('./destinations.js'),
         admins: 'how the receivers of all callers’ webhooks answer',
     },
+    jobs: {
+        title: 'Jobs',
+        load: () => import('./jobs.js'),
+        admins: 'what is cancelled, run again or sent again by the server, and how far that is',
+        parts: 2,
+    },
     audit: {
         title: 'Audit',
         load: () => import('./audit.js'),
