@@ -14,6 +14,7 @@ const LATE = 10_000;
 const HEADS = ['What', 'State', 'How far', 'Who', 'Made', 'Ended'];
 const WHAT = { cancel: 'Cancel runs', rerun: 'Run again', redeliver: 'Send webhooks again' };
 const SHAPES = { done: 'success', stopped: 'cancelled', failed: 'failure', waiting: 'queued' };
+const TIMES = ['since', 'until'];
 const OUTCOMES = [['', 'All'], ['done', 'Done'], ['skipped', 'Skipped'], ['failed', 'Failed'], ['waiting', 'Not done']];
 const ITEM_SHAPES = { done: 'success', skipped: 'cancelled', failed: 'failure', waiting: 'queued' };
 
@@ -22,10 +23,17 @@ export function show(main, route) {
     return route.path[1] ? showOne(main, route.path[1]) : showAll(main);
 }
 
-/** A filter in words: `state failure, app words`. */
+/** A filter in words: `state failure, app words, since 12:04`. */
 function filterWords(filter) {
-    const parts = Object.entries(filter).flatMap(([name, value]) => [value].flat().map((one) => `${name} ${visible(String(one))}`));
-    return parts.length ? parts.join(', ') : 'all';
+    const parts = Object.entries(filter).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+    if (!parts.length) return 'all';
+    return parts.flatMap(([name, value], i) => [`${i ? ', ' : ''}${visible(name)} `, TIMES.includes(name) ? timeOf(value) : visible(String(value))]);
+}
+
+/** What was asked may be a time in milliseconds, too. */
+function timeOf(value) {
+    const at = new Date(value);
+    return Number.isNaN(at.getTime()) ? visible(String(value)) : time(at.toISOString());
 }
 
 const stateBadge = (job) => badge(SHAPES[job.state] ?? 'running', job.state);
@@ -138,8 +146,7 @@ function showOne(main, jobId) {
             h(
                 'div.title-row',
                 {},
-                h('h1', {}, WHAT[job.what], ' ', h('span.sub', {}, tail(job.job_id))),
-                stateBadge(job),
+                h('div.job-title', {}, h('h1', {}, WHAT[job.what]), stateBadge(job), id(job.job_id)),
                 mayStop(job) ? stopButton(job, () => polling.now()) : null,
             ),
             h('p.job-sum', { role: 'status' }, job.ended_at ? sumOf(job) : showBar(job)),
@@ -152,7 +159,6 @@ function showOne(main, jobId) {
                 fact('Began', time(job.began_at)),
                 fact('Ended', time(job.ended_at)),
                 fact('Pause', `${number(job.pause_ms)} ms between pieces of 100`),
-                fact('Id', id(job.job_id)),
             ),
         ];
     }
