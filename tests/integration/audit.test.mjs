@@ -213,6 +213,8 @@ const CHANGES = {
     'POST …/deliveries/redeliver': 'deliveries_redelivered',
     'POST …/deliveries/{delivery_id}/redeliver': 'delivery_redelivered', // elsewhere delivery_resent: rest-deliveries.test.mjs
     'POST …/destinations/test': 'webhook_tested', // likewise
+    'POST …/jobs': 'job_made', // jobs.test.mjs, as is the next
+    'POST …/jobs/{job_id}/stop': 'job_stopped',
     'POST …/dashboard-sessions': 'session_opened',
     'POST /drain': 'drain_begun', // drain.test.mjs, as are the next two
     'DELETE /drain': 'drain_cancelled',
@@ -260,8 +262,11 @@ test('a viewer sees what an admin sees, but no secret and no webhook’s URL', a
     const { id, delivery } = await endedRun(here, invoke.token);
     const reading = operations.filter(({ method, path }) => method === 'GET' && path.startsWith('/v2/projects/{project_id}') && !path.endsWith('/events'));
     const masked = [];
+    const ask = rest(sidecar, { token: admin.token });
+    const { job_id: job } = (await ask('POST', `${BASE}/jobs`, { body: { what: 'cancel', filter: {} } })).json();
+    await until('the job has ended', async () => (await ask('GET', `${BASE}/jobs/${job}`)).json().ended_at);
     for (const { path } of reading) {
-        const at = path.replace('{project_id}', 'p').replace('{app_name}', 'a').replace('{run_id}', id).replace('{delivery_id}', delivery);
+        const at = path.replace('{job_id}', job).replace('{project_id}', 'p').replace('{app_name}', 'a').replace('{run_id}', id).replace('{delivery_id}', delivery);
         const whole = await rest(sidecar, { token: admin.token })('GET', at);
         const seen = await rest(sidecar, { token: viewer.token })('GET', at);
         const status = at.endsWith('/functions') ? 404 : 200; // this app is no function host

@@ -243,6 +243,7 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
         'Runs',
         'Deliveries, for admins',
         'Destinations, for admins',
+        'Jobs, for admins',
         'Audit, for admins',
         'API Keys',
     ]);
