@@ -214,8 +214,10 @@ async function leaveAccounts(t) {
     const { sidecar } = await stage(t, { env: LOCKED });
     const [good, revoked] = [await account(sidecar, 'good'), await account(sidecar, 'revoked')];
     assert.equal((await control(sidecar)('DELETE', `${ACCOUNTS}/${revoked.id}`)).status, 204);
+    const job = (await control(sidecar)('POST', '/v2/projects/p/jobs', { body: { what: 'cancel', filter: { app: 'a' } } })).json();
+    await until('the job has ended', async () => (await control(sidecar)('GET', `/v2/projects/p/jobs/${job.job_id}`)).json().ended_at);
     await sidecar.stop();
-    return { dataDir: sidecar.dataDir, good, revoked };
+    return { dataDir: sidecar.dataDir, good, revoked, job };
 }
 
 const knock = async (replica, { token }) =>
@@ -230,6 +232,8 @@ test('tokens of an embedded store are good with replicas, and its key signs ther
     const { audit } = (await control(a.sidecar)('GET', '/v2/projects/p/audit?limit=200')).json();
     assert.deepEqual(audit.filter((row) => row.target?.kind === 'account').map((row) => [row.action, row.target.name]),
         [['account_revoked', 'revoked'], ['account_made', 'revoked'], ['account_made', 'good']], 'who did it went along');
+    const { jobs } = (await control(a.sidecar)('GET', '/v2/projects/p/jobs')).json();
+    assert.deepEqual(jobs.map((job) => [job.job_id, job.state, job.filter]), [[left.job.job_id, 'done', { app: 'a' }]], 'jobs, too');
     const fresh = await account(a.sidecar, 'fresh');
     assert.deepEqual([await knock(a, left.good), await knock(a, left.revoked), await knock(a, fresh)], [200, 401, 200]);
     const keyId = ({ token }) => JSON.parse(Buffer.from(token.split('.')[0], 'base64url')).kid;

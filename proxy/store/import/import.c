@@ -107,6 +107,8 @@ static enum hl_err carry_stage(struct hl_passage *p)
         [HL_IMPORT_DELIVERIES] = hl_import_deliveries,
         [HL_IMPORT_MINUTES] = hl_import_minutes,
         [HL_IMPORT_AUDIT] = hl_import_audit,
+        [HL_IMPORT_JOB_PIECES] = hl_import_job_pieces,
+        [HL_IMPORT_JOBS] = hl_import_jobs,
     };
     return stages[p->stage](p);
 }

@@ -19,6 +19,8 @@ enum hl_import_stage {
     HL_IMPORT_DELIVERIES,
     HL_IMPORT_MINUTES,
     HL_IMPORT_AUDIT,
+    HL_IMPORT_JOB_PIECES, /* before the jobs: a replica may take these at once */
+    HL_IMPORT_JOBS,
     HL_IMPORT_DONE,
 };
 
@@ -60,5 +62,7 @@ HL_MUST_CHECK enum hl_err hl_import_keys(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_runs(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_deliveries(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_minutes(struct hl_passage *p);
+HL_MUST_CHECK enum hl_err hl_import_job_pieces(struct hl_passage *p);
+HL_MUST_CHECK enum hl_err hl_import_jobs(struct hl_passage *p);
 
 #endif

@@ -202,6 +202,48 @@ enum hl_err hl_import_audit(struct hl_passage *p)
     return carry(p, &audit, &count);
 }
 
+static void add_job_piece(struct hl_passage *p, struct hl_sql_row *row)
+{
+    struct hl_pg_columns *rows = &p->rows;
+    struct hl_id id;
+    hl_sql_id(row, &id);
+    hl_pg_columns_id(rows, HL_WRITE_P_JOB_ID, &id);
+    hl_pg_columns_int(rows, HL_WRITE_P_N, hl_sql_int(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_FATES, hl_sql_int(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_ITEMS, hl_sql_str(row));
+}
+
+static const struct kind job_pieces = {
+    .read = HL_READ_JOB_PIECES, .write = HL_WRITE_JOB_PIECES, .add = add_job_piece};
+
+enum hl_err hl_import_job_pieces(struct hl_passage *p)
+{
+    uint64_t count = 0;
+    return carry(p, &job_pieces, &count);
+}
+
+static void add_job(struct hl_passage *p, struct hl_sql_row *row)
+{
+    struct hl_pg_columns *rows = &p->rows;
+    struct hl_id id;
+    hl_sql_id(row, &id);
+    hl_pg_columns_id(rows, HL_WRITE_P_JOB_ID, &id);
+    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_VERSION, hl_sql_int(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_ENDED_MS, hl_sql_int(row));
+    hl_pg_columns_int(rows, HL_WRITE_P_IS_STOPPING, hl_sql_int(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_PLAN, hl_sql_str(row));
+    hl_pg_columns_bytes(rows, HL_WRITE_P_PROGRESS, hl_sql_str(row));
+}
+
+static const struct kind jobs = {.read = HL_READ_JOBS, .write = HL_WRITE_JOBS, .add = add_job};
+
+enum hl_err hl_import_jobs(struct hl_passage *p)
+{
+    uint64_t count = 0;
+    return carry(p, &jobs, &count);
+}
+
 static void add_key(struct hl_passage *p, struct hl_sql_row *row)
 {
     struct hl_pg_columns *rows = &p->rows;

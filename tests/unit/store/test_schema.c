@@ -406,6 +406,7 @@ static const char back_to_12[] =
     "DROP TABLE tag; ALTER TABLE run DROP COLUMN tags;"
     "DROP INDEX result_failed; ALTER TABLE result DROP COLUMN error;"
     "DROP VIEW every_attempt; ALTER TABLE delivery DROP COLUMN attempt_ms;"
+    "DROP TABLE job; DROP TABLE job_piece;"
     "DROP TABLE audit; DROP TABLE tally; DELETE FROM meta WHERE k = 'counted_ms';"
     "DROP INDEX delivery_due; DROP INDEX delivery_waiting; DROP INDEX delivery_by_lane;"
     "DROP INDEX delivery_since;"

@@ -6,6 +6,12 @@ SELECT {account} FROM account WHERE length(account_id) = 16;
 -- name: AUDIT
 SELECT {audit} FROM audit WHERE length(audit_id) = 16;
 
+-- name: JOB_PIECES
+SELECT job_id, n, fates, items FROM job_piece WHERE length(job_id) = 16;
+
+-- name: JOBS
+SELECT {job} FROM job WHERE length(job_id) = 16;
+
 -- name: KEYS
 -- Those that have not expired.
 SELECT app.project, app.name, idem.subject, idem.key, idem.run_id, idem.fingerprint, idem.expires_ms

@@ -36,6 +36,22 @@ WITH added AS (
     ON CONFLICT DO NOTHING RETURNING audit_id)
 SELECT count(*) FROM added;
 
+-- name: JOB_PIECES
+WITH added AS (
+    INSERT INTO :schema.job_piece (job_id, n, fates, items)
+    SELECT * FROM unnest(:job_id::uuid[], :n::bigint[], :fates::bigint[], :items::bytea[])
+    ON CONFLICT DO NOTHING RETURNING job_id)
+SELECT count(*) FROM added;
+
+-- name: JOBS
+WITH added AS (
+    INSERT INTO :schema.job (job_id, project, version, ended_ms, is_stopping, plan, progress, lease_until)
+    SELECT job_id, project, version, ended_ms, is_stopping <> 0, plan, progress, '-infinity'
+    FROM unnest(:job_id::uuid[], :project::text[], :version::bigint[], :ended_ms::bigint[], :is_stopping::bigint[],
+        :plan::bytea[], :progress::bytea[]) AS j(job_id, project, version, ended_ms, is_stopping, plan, progress)
+    ON CONFLICT DO NOTHING RETURNING job_id)
+SELECT count(*) FROM added;
+
 -- name: KEYS
 WITH added AS (
     INSERT INTO :schema.idem (project, app, subject, key, run_id, fingerprint, expires_ms)
