@@ -4,6 +4,7 @@
  * Not here: which answers are asked (run/tee.c). */
 #include "http/error_line.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -100,6 +101,124 @@ void hl_error_line_of_text(struct hl_str text, char out[HL_ERROR_LINE_MAX + 1])
     bool goes_on = true;
     while (goes_on && p < behind) {
         p = next_character(p, behind, &code);
+        goes_on = add(&line, code);
+    }
+    end(&line);
+}
+
+/* ---- HTML: a reader of what servers and frameworks make, not a parser ---- */
+
+/* Around these a line goes on. */
+static const char *const inline_tags[] = {
+    "a", "b", "code", "em", "font", "i", "small", "span", "strong", "tt", "u"};
+/* What is in these is no text. */
+static const char *const mute_tags[] = {"script", "style"};
+
+static const struct {
+    const char *name;
+    uint32_t code;
+} entities[] = {
+    {"amp", '&'}, {"apos", '\''}, {"gt", '>'}, {"lt", '<'}, {"nbsp", ' '}, {"quot", '"'}};
+
+static bool is_one_of(struct hl_str name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (hl_str_eq_nocase(name, hl_str_from(names[i])))
+            return true;
+    return false;
+}
+
+static bool is_letter(char c)
+{
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *behind_text(const char *p, const char *end, const char *text)
+{
+    const char *found = p < end ? memmem(p, (size_t)(end - p), text, strlen(text)) : NULL;
+    return found ? found + strlen(text) : end;
+}
+
+/* Behind the end of the element `name` that has begun. */
+static const char *behind_element(const char *p, const char *end, struct hl_str name)
+{
+    while ((p = behind_text(p, end, "</")) < end)
+        if ((size_t)(end - p) >= name.n && hl_str_eq_nocase((struct hl_str){p, name.n}, name))
+            return behind_text(p, end, ">");
+    return end;
+}
+
+/* Whether markup begins at `p`, a "<"; a lone one is text. */
+static bool is_markup(const char *p, const char *end)
+{
+    return end - p >= 2 && (is_letter(p[1]) || p[1] == '/' || p[1] == '!' || p[1] == '?');
+}
+
+/* Behind the markup at `p`; `*ends_line`: what follows is another line. */
+static const char *skip_markup(const char *p, const char *end, bool *ends_line)
+{
+    const char *name = p + 1 + (p[1] == '/'), *q = name;
+    while (q < end && (is_letter(*q) || is_digit(*q)))
+        q++;
+    struct hl_str tag = {name, (size_t)(q - name)};
+    *ends_line = tag.n > 0 && !is_one_of(tag, inline_tags, HL_ARRAY_LEN(inline_tags));
+    if ((size_t)(end - p) >= 4 && memcmp(p, "<!--", 4) == 0)
+        return behind_text(p + 4, end, "-->");
+    q = behind_text(q, end, ">");
+    bool is_mute = p[1] != '/' && is_one_of(tag, mute_tags, HL_ARRAY_LEN(mute_tags));
+    return is_mute ? behind_element(q, end, tag) : q;
+}
+
+/* Of "&#39;" and "&#x27;" what is behind "#"; what no text has is U+FFFD. */
+static uint32_t read_number(struct hl_str digits)
+{
+    char text[16] = "", *behind;
+    bool is_hex = digits.n > 0 && (digits.p[0] | 0x20) == 'x';
+    hl_str_put_cut(text, sizeof(text), (struct hl_str){digits.p + is_hex, digits.n - is_hex});
+    unsigned long code = strtoul(text, &behind, is_hex ? 16 : 10);
+    bool is_text = text[0] && *behind == '\0' && code > 0 && code <= 0x10ffff &&
+                   (code < 0xd800 || code > 0xdfff);
+    return is_text ? (uint32_t)code : REPLACEMENT;
+}
+
+/* The character that the reference at `p`, an "&", stands for, and what follows it; one that is not known is text. */
+static const char *next_reference(const char *p, const char *end, uint32_t *code)
+{
+    const char *last = memchr(p, ';', end - p < 12 ? (size_t)(end - p) : 12);
+    struct hl_str name = {p + 1, last ? (size_t)(last - p) - 1 : 0};
+    *code = '&';
+    if (name.n > 1 && name.p[0] == '#') {
+        *code = read_number((struct hl_str){name.p + 1, name.n - 1});
+        return last + 1;
+    }
+    for (size_t i = 0; i < HL_ARRAY_LEN(entities); i++)
+        if (hl_str_eq(name, hl_str_from(entities[i].name))) {
+            *code = entities[i].code;
+            return last + 1;
+        }
+    return p + 1;
+}
+
+void hl_error_line_of_html(struct hl_str html, char out[HL_ERROR_LINE_MAX + 1])
+{
+    struct line line = {.out = out};
+    struct hl_str looked = looked_at(html);
+    const char *p = looked.p, *behind = p + looked.n;
+    uint32_t code = 0;
+    bool goes_on = true;
+    while (goes_on && p < behind) {
+        if (*p == '<' && is_markup(p, behind)) {
+            bool ends_line;
+            p = skip_markup(p, behind, &ends_line);
+            goes_on = !ends_line || add(&line, '\n');
+            continue;
+        }
+        p = *p == '&' ? next_reference(p, behind, &code) : next_character(p, behind, &code);
         goes_on = add(&line, code);
     }
     end(&line);

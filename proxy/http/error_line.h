@@ -20,5 +20,7 @@
 void hl_error_line_of_json(struct hl_str json, char out[HL_ERROR_LINE_MAX + 1]);
 /* The first line with anything to read. What is no UTF-8 in it becomes U+FFFD. */
 void hl_error_line_of_text(struct hl_str text, char out[HL_ERROR_LINE_MAX + 1]);
+/* The same of what stands outside the markup: most often the title. */
+void hl_error_line_of_html(struct hl_str html, char out[HL_ERROR_LINE_MAX + 1]);
 
 #endif

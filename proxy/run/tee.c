@@ -8,6 +8,7 @@
 #include "run/tee.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/log.h"
 #include "base/utf8.h"
@@ -99,11 +100,9 @@ static void describe_body(struct hl_outcome *o, const struct hl_body_check *chec
     }
 }
 
-static bool is_text_type(const struct hl_outcome *o)
+static bool begins_with(const char *type, struct hl_str what)
 {
-    struct hl_str type = hl_str_from(o->content_type);
-    return hl_is_json_type(type.p, type.n) ||
-           (type.n > 5 && hl_str_eq_nocase((struct hl_str){type.p, 5}, HL_STR("text/")));
+    return strncasecmp(type, what.p, what.n) == 0;
 }
 
 /* What lists show of an answer that says no. One that is coded says nothing here, nor does one that is long enough for a
@@ -116,7 +115,9 @@ static void note_error(struct hl_outcome *o)
         return;
     if (o->encoding == HL_ENCODING_JSON)
         hl_error_line_of_json(body, o->error);
-    else if (o->encoding == HL_ENCODING_TEXT || is_text_type(o))
+    else if (begins_with(o->content_type, HL_STR("text/html")))
+        hl_error_line_of_html(body, o->error);
+    else if (o->encoding == HL_ENCODING_TEXT || begins_with(o->content_type, HL_STR("text/")))
         hl_error_line_of_text(body, o->error);
 }
 

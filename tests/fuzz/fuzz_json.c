@@ -1,8 +1,9 @@
-/* fuzz_json.c - what a response's body is, and how it stands in a webhook's envelope.
+/* fuzz_json.c - what a response's body is, how it stands in a webhook's envelope, and what it says went wrong.
  * Input: a byte that cuts, a content type up to a line feed, then the body.
  * Claims: the validator says the same wherever the body is cut, and what jansson says, but where
  * jansson is narrower (numbers it cannot hold, escaped lone surrogates, \u0000 in a name); the
- * envelope is as long as it promised, is JSON, and gives the body back byte for byte. */
+ * envelope is as long as it promised, is JSON, and gives the body back byte for byte; the line that says what went wrong is
+ * harmless, and that of the member which jansson finds. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "fuzz.h"
 #include "http/body_check.h"
 #include "base/utf8.h"
+#include "http/error_line.h"
 #include "store/lease.h"
 #include "webhook/envelope.h"
 
@@ -176,6 +178,57 @@ static void check_envelope(const char *p, size_t n, const struct hl_body_check *
     hl_envelope_fini(&e);
 }
 
+static void check_line(const char *line)
+{
+    char again[HL_ERROR_LINE_MAX + 1];
+    struct hl_str s = hl_str_from(line);
+    uint32_t code;
+    FUZZ_CHECK(s.n <= HL_ERROR_LINE_MAX && hl_utf8_is_valid(s), "no text");
+    FUZZ_CHECK(hl_utf8_count(s) <= HL_ERROR_LINE_CHARACTERS, "a line that is too long");
+    for (size_t i = 0; i < s.n; i += hl_utf8_decode(s.p + i, s.n - i, &code)) {
+        hl_utf8_decode(s.p + i, s.n - i, &code);
+        FUZZ_CHECK(!hl_utf8_is_unsafe(code), "a control");
+    }
+    hl_error_line_of_text(s, again);
+    FUZZ_CHECK(strcmp(line, again) == 0, "a line is its own first line");
+}
+
+/* What jansson's tree has in the first of those members that says something. */
+static void expect_line(const json_t *tree, const char *line)
+{
+    static const char *const names[] = {"detail", "error", "message", "title"};
+    char expected[HL_ERROR_LINE_MAX + 1] = "";
+    for (size_t i = 0; i < HL_ARRAY_LEN(names) && !expected[0]; i++) {
+        const json_t *value = json_object_get(tree, names[i]);
+        if (strcmp(names[i], "error") == 0 && json_is_object(value))
+            value = json_object_get(value, "message");
+        if (json_is_string(value))
+            hl_error_line_of_text(
+                (struct hl_str){json_string_value(value), json_string_length(value)}, expected);
+    }
+    FUZZ_CHECK(strcmp(line, expected) == 0, "another error");
+}
+
+/* A member's name that is escaped is none of those that are sought. */
+static void check_error(const char *p, size_t n, bool is_json, struct fuzz_cuts *cuts)
+{
+    char line[HL_ERROR_LINE_MAX + 1];
+    hl_error_line_of_text((struct hl_str){p, n}, line);
+    check_line(line);
+    hl_error_line_of_html((struct hl_str){p, n}, line);
+    check_line(line);
+    if (!is_json)
+        return;
+    hl_error_line_of_json((struct hl_str){p, n > 0 ? fuzz_cut(cuts, n) : 0}, line);
+    check_line(line);
+    hl_error_line_of_json((struct hl_str){p, n}, line);
+    check_line(line);
+    json_t *tree = json_loadb(p, n, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    if (tree && n <= HL_ERROR_LINE_LOOKS && !memmem(p, n, "\\u", 2))
+        expect_line(tree, line);
+    json_decref(tree);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input input = fuzz_input(data, size);
@@ -193,6 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(hl_body_check_end(&whole) == hl_body_check_end(&pieces), "cut, another kind");
     FUZZ_CHECK(whole.escaped == pieces.escaped && whole.size == n, "cut, another length");
     check_against_jansson(p, n, hl_body_check_end(&whole) == HL_BODY_JSON);
+    check_error(p, n, hl_body_check_end(&whole) == HL_BODY_JSON, &cuts);
     if (!expects_json)
         whole = check_in_pieces(p, n, false, &cuts);
     check_envelope(p, n, &whole, type, &cuts);

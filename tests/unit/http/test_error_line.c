@@ -94,6 +94,55 @@ Test(error_line, is_cut_behind_a_character)
     cr_expect_eq(strlen(of_text(text)), 100, "no blank is left at its end");
 }
 
+/* ---- HTML ---- */
+
+static const char *of_html(const char *text)
+{
+    hl_error_line_of_html(hl_str_from(text), line);
+    return line;
+}
+
+Test(error_line, of_html_is_its_first_line_outside_the_markup)
+{
+    cr_expect_str_eq(
+        of_html("<!doctype html>\n<html lang=en>\n<title>500 Internal Server Error</title>\n"
+                "<h1>Internal Server Error</h1>\n<p>The server encountered"),
+        "500 Internal Server Error");
+    cr_expect_str_eq(of_html("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>"),
+        "502 Bad Gateway");
+    cr_expect_str_eq(
+        of_html("<html><head><meta charset=\"utf-8\"><style>p { x: \"</p>\" }</style>"
+                "<SCRIPT>alert('no')</SCRIPT ><!-- no > --></head><body><p>No <b>such</b>"
+                " order<br>at line 3"),
+        "No such order");
+    cr_expect_str_eq(of_html("a &lt;b&gt; &amp;amp; &#39;c&#x27; &unknown; & 1 < 2"),
+        "a <b> &amp; 'c' &unknown; & 1 < 2");
+    cr_expect_str_eq(of_html("plain\ntext"), "plain");
+    cr_expect_str_eq(of_html("<p></p>&nbsp;<p> </p>"), "");
+}
+
+Test(error_line, of_html_is_as_harmless_as_of_a_text)
+{
+    cr_expect_str_eq(of_html("a&#27;[1m&#x202e;b&#xd800;c&#0;d&#x110000;&#zz;"),
+        "a\xef\xbf\xbd[1m\xef\xbf\xbd"
+        "b\xef\xbf\xbd"
+        "c\xef\xbf\xbd"
+        "d\xef\xbf\xbd\xef\xbf\xbd");
+    cr_expect_str_eq(of_html("a&#10;b"), "a");
+    static const char *const cut[] = {"<", "<!", "<!-", "<!--", "<a", "</", "<style>", "<style></",
+        "<script></scrip", "&", "&#", "&#x", "&#;", "&;"};
+    for (size_t i = 0; i < HL_ARRAY_LEN(cut); i++) {
+        size_t n = strlen(cut[i]);
+        char *text = malloc(n); /* so that a sanitizer sees a byte too far */
+        cr_assert(text);
+        memcpy(text, cut[i], n);
+        hl_error_line_of_html((struct hl_str){text, n}, line);
+        cr_expect(
+            line[0] == '\0' || line[0] == '<' || line[0] == '&' || line[0] == '\xef', "%s", cut[i]);
+        free(text);
+    }
+}
+
 /* ---- long bodies ---- */
 
 static char *long_body(size_t n, const char *before, char fill, const char *behind)

@@ -135,6 +135,8 @@ Test(keep, has_the_line_that_says_what_went_wrong)
     cr_assert_str_eq(kept.error, "m");
     fail(503, TEXT, "\nboom\nat line 3\n");
     cr_assert_str_eq(kept.error, "boom");
+    fail(500, "Content-Type: Text/HTML; charset=utf-8", "<title>500 boom</title>\n<h1>no</h1>");
+    cr_assert_str_eq(kept.error, "500 boom");
     fail(500, "X-Typed: no", "boom");
     cr_assert_str_eq(kept.error, "boom");
     fail(500, JSON, "{\"detail\":\"it does not end");
