@@ -40,6 +40,7 @@ static const struct {
     {"--expires", NULL, "when the token expires: 90d, or 2027-01-31", NULL},
     {"--fail-hooks", NULL, "how the receiver answers, in turn: 500,timeout,reset", NULL},
     {"--find", NULL, "only with this in their path, error or tags", NULL},
+    {"--follow", NULL, "keep printing what comes, until Ctrl-C", "logs"},
     {"--follow", NULL, "keep printing a line for each new or changed run, until Ctrl-C", NULL},
     {"--header", NULL, "a field of the request: \"X-Run-Priority: high\"", NULL},
     {"--id", NULL, "the run's id: X-Request-Id of the webhook", NULL},

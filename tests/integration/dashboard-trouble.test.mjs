@@ -61,7 +61,7 @@ for (const hash of ['#/nowhere', '#/runs/x/y/z', '#/keys/x', '#nowhere?state=fai
         assert.equal(await hashOf(page), hash);
         assert.equal(await page.title(), 'No such page · hookline');
         assert.equal(await page.locator('#top [aria-current]').count(), 0);
-        assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Overview', 'Runs', 'New run', 'Deliveries', 'Destinations', 'Jobs', 'Audit', 'API Keys']);
+        assert.deepEqual(await page.locator('main a').allInnerTexts(), ['Overview', 'Runs', 'New run', 'Deliveries', 'Destinations', 'Jobs', 'Logs', 'Audit', 'API Keys']);
         await assertAccessible(page, 'no such page');
         await goTo(page, `#/${'x'.repeat(300)}\u202e`);
         await page.locator('main code').getByText('xxx%E2%80%AE').waitFor();

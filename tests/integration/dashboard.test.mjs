@@ -244,6 +244,7 @@ test('the role invoke is offered what it may, and refused the rest', async (t) =
         'Deliveries, for admins',
         'Destinations, for admins',
         'Jobs, for admins',
+        'Logs, for admins',
         'Audit, for admins',
         'API Keys',
     ]);

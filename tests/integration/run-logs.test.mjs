@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { assertAccessible, makeToken, openDashboard } from './lib/browser.mjs';
+import { assertAccessible, assertFits, makeToken, openDashboard } from './lib/browser.mjs';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control, rest } from './lib/rest.mjs';
@@ -361,4 +361,39 @@ test('who may follow the log: all of a project for those who see it, a run of hi
     assertRefused(await as('admin')('GET', '/v2/logs'), 404);
     for (const [bad, why] of [['level=loud', /debug, info, warn or error/], ['after=x', /next of the previous/], ['after=1-0', /after/], ['limit=0', /limit/], ['wait=x', /wait/], ['cursor=x', /cursor/]])
         assertRefused(await as('admin')('GET', `/v2/projects/p/logs?${bad}`), 400, why);
+});
+
+test('the page of the log shows it as it goes on, of a level, standing still while that is wanted', async (t) => {
+    const all = await talking(t, { HOOKLINE_AUTH: 'jwt', HOOKLINE_PROJECT_ID: 'p' });
+    const token = await makeToken(all.sidecar);
+    const headers = { authorization: `Bearer ${token}` };
+    const id = await ended(all, RUN, { ...tell({ out: ['<b>first</b>', JSON.stringify({ level: 'error', msg: 'bad \u202eline' })] }), headers });
+    const page = await openDashboard(t, all.sidecar, { token, hash: '#/logs', viewport: { width: 390, height: 844 } });
+    const log = page.getByRole('log', { name: 'Logs' });
+    const line = (text) => log.locator('.log-line').filter({ hasText: text });
+    await line('<b>first</b>').waitFor();
+    await line('bad ⟨U+202E⟩line').getByText('error').waitFor();
+    assert.equal(await line('<b>first</b>').getByRole('link').getAttribute('href'), `#/runs/${id}`);
+    await line('listening').waitFor();
+    await assertAccessible(page, 'the log');
+    await assertFits(page, 'the log');
+    await all.call(RUN, { ...tell({ out: ['second'] }), headers });
+    await line('second').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const many = Array.from({ length: 150 }, (_, i) => `many ${i}.`);
+    await all.call(RUN, { ...tell({ out: many }), headers });
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await line('many 149.').waitFor();
+    const isAtEnd = () => log.evaluate((list) => list.scrollHeight - list.clientHeight - list.scrollTop < 40);
+    await until('its end is in sight', isAtEnd);
+    await log.evaluate((list) => (list.scrollTop = 0));
+    await all.call(RUN, { ...tell({ out: ['last'] }), headers });
+    await page.getByRole('button', { name: /new lines? ↓/ }).click();
+    await until('its end is in sight again', isAtEnd);
+    await page.getByLabel('Level').selectOption('error');
+    await until('nothing else', async () => (await log.locator('.log-line').count()) === 1);
+    await page.getByLabel('Level').selectOption('');
+    await page.getByLabel('Text').fill('FIRST');
+    await page.keyboard.press('Enter');
+    await until('nothing else', async () => (await log.locator('.log-line').allInnerTexts()).every((text) => text.includes('first')));
 });

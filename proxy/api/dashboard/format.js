@@ -7,6 +7,7 @@ const clock = formatter({ timeStyle: 'medium' });
 const day = formatter({ day: 'numeric', month: 'short' });
 const full = formatter({ dateStyle: 'medium', timeStyle: 'medium' });
 const date = formatter({ dateStyle: 'medium' });
+const precise = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3, hourCycle: 'h23' });
 
 const TAIL = 8;
 const SECOND = 1000;
@@ -17,13 +18,14 @@ const DAY = 24 * HOUR;
 const STYLES = {
     full,
     date,
+    precise,
     short: (at) => (date(at) === date(new Date()) ? clock(at) : `${day(at)}, ${clock(at)}`),
     ago: (at) => (isExact() ? STYLES.short(at) : ago(at)),
 };
 
 /**
  * How long ago it was, or how long until then, unless the reader wants it exactly (zone.js); the exact one in UTC when
- * pointed at, and in what is copied. Styles: 'ago', 'short' (as today allows), 'full', 'date'.
+ * pointed at, and in what is copied. Styles: 'ago', 'short' (as today allows), 'full', 'date', 'precise' (of the day, to the millisecond).
  */
 export function time(text, { style = 'ago', empty = '–' } = {}) {
     if (!text) return h('span.none', {}, empty);

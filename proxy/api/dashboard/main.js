@@ -34,6 +34,11 @@ const PAGES = {
         admins: 'what is cancelled, run again or sent again by the server, and how far that is',
         parts: 2,
     },
+    logs: {
+        title: 'Logs',
+        load: () => import('./logs.js'),
+        admins: 'what hookline and the app log about the runs of all callers, as it comes. What was logged about a run of your own is on its page',
+    },
     audit: {
         title: 'Audit',
         load: () => import('./audit.js'),

@@ -12,6 +12,7 @@ export const PLACES = {
     r: ['#/runs', 'Runs'],
     d: ['#/deliveries', 'Deliveries'],
     t: ['#/destinations', 'Destinations'],
+    l: ['#/logs', 'Logs'],
     k: ['#/keys', 'API Keys'],
     c: ['#/new', 'New run'],
 };
