@@ -406,7 +406,7 @@ test('sending many again is counted first, shows how far it is, and can be stopp
     await assertAccessible(page, 'the end of it');
     await dialog.getByRole('link', { name: 'See the job' }).click();
     await page.getByRole('heading', { name: /^Send webhooks again/ }).waitFor();
-    await page.getByText(`Stopped: ${sent} deliveries queued to be sent again, ${left} left as they were.`).waitFor();
+    await page.locator('main').getByText(`Stopped: ${sent} deliveries queued to be sent again, ${left} left as they were.`).waitFor();
     await page.getByRole('button', { name: `Not done ${left}` }).click();
     await until('those that are left', async () => (await page.locator('section tbody tr').count()) === left);
     await assertAccessible(page, 'a job');
@@ -422,10 +422,10 @@ test('Escape leaves what is sent again to go on, and nothing is asked where noth
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.equal((await ask('/deliveries?state=dead')).deliveries.length, 5);
     await follow(page, () => page.getByRole('link', { name: 'Jobs' }).click());
-    await page.getByText('4 of 9').waitFor();
+    await page.locator('main').getByText('4 of 9').waitFor();
     await assertAccessible(page, 'jobs');
     held.open();
-    await page.getByText('Done: 9 deliveries queued to be sent again.').waitFor();
+    await page.locator('main').getByText('Done: 9 deliveries queued to be sent again.').waitFor();
     await until('all are delivered', async () => (await ask('/deliveries?state=delivered')).deliveries.length === 9);
     await follow(page, () => page.getByRole('link', { name: 'Deliveries' }).click());
     await page.getByRole('button', { name: 'Delivered' }).click();
@@ -433,6 +433,26 @@ test('Escape leaves what is sent again to go on, and nothing is asked where noth
     await page.route('**/jobs', (route) => route.fulfill({ json: { what: 'redeliver', count: 0, has_more: false, until: new Date().toISOString() } }));
     await page.getByRole('button', { name: 'Redeliver all delivered webhooks…' }).click();
     await page.getByRole('dialog').getByText('There is nothing to send').waitFor();
+});
+
+test('all runs that a list names are run again, or cancelled, after a question', async (t) => {
+    const { ask, call, ended, open } = await scene(t);
+    for (let i = 0; i < 3; i++) await call('/fails');
+    await call('/run');
+    await ended(4);
+    const page = await open('#/runs?state=failure');
+    await page.getByRole('button', { name: 'Run all again…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Run many again' });
+    await dialog.getByText('3 runs: state failure. Each becomes a new run').waitFor();
+    await dialog.getByRole('button', { name: 'Run again 3 runs' }).click();
+    await dialog.locator('p', { hasText: 'Done: 3 runs queued again.' }).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await ended(7);
+    assert.equal((await ask('/runs?state=failure')).runs.filter((run) => run.rerun_of).length, 3);
+    assert.equal(await page.getByRole('button', { name: 'Cancel all…' }).count(), 0, 'they have ended');
+    await page.evaluate(() => (location.hash = '#/runs?state=queued'));
+    await page.getByRole('button', { name: 'Cancel all…' }).click();
+    await page.getByRole('dialog', { name: 'Cancel many' }).getByText('There is nothing to do: no state queued.').waitFor();
 });
 
 test('those that were chosen are sent again by one request, what became of each is told, and room is waited for', async (t) => {

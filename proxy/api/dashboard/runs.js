@@ -2,6 +2,7 @@
 // ones wait behind a button until they are asked for.
 import * as api from './api.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew, select } from './dom.js';
+import { bulkButtons } from './bulk_buttons.js';
 import { exportButton } from './export_button.js';
 import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatus, showIgnored, statusField, take, timeBounds, timeFields } from './filter.js';
 import { now } from './clock.js';
@@ -106,7 +107,8 @@ export function show(main, route) {
     const list = new RunList(query);
     const saving = exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter });
     const create = api.mayRun() ? h('a.button', { href: '#/new' }, 'New run') : null;
-    const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, saving, create));
+    const bulk = bulkButtons({ state: query.state, filter: () => list.filter, then: () => {} }); // the list looks again by itself
+    const title = h('div.title-row', {}, h('h1', {}, 'Runs'), h('div.actions', {}, bulk, saving, create));
     fillAround(main, showFilters(query), [title], [showIgnored(route.query, OPTIONS), ...list.elements]);
     showOwn(main);
     rememberRuns(location.hash);
