@@ -22,6 +22,7 @@ int hl_cli_token_revoke(const struct hl_cli *cli);
 int hl_cli_dashboard(const struct hl_cli *cli); /* a link that signs in */
 
 int hl_cli_runs_list(const struct hl_cli *cli);
+int hl_cli_runs_errors(const struct hl_cli *cli);
 int hl_cli_runs_cancel(const struct hl_cli *cli);
 int hl_cli_runs_rerun(const struct hl_cli *cli);
 int hl_cli_runs_show(const struct hl_cli *cli);

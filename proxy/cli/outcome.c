@@ -82,9 +82,12 @@ static int say_end(const struct hl_cli *cli, const json_t *run)
 {
     const char *state = json_string_value(json_object_get(run, "state"));
     const char *reason = json_string_value(json_object_get(run, "reason"));
+    const char *error = json_string_value(json_object_get(run, "error"));
     hl_cli_print(cli->out, state);
     fputs(reason ? ": " : "", cli->out);
-    hl_cli_print_line(cli->out, reason ? reason : "");
+    hl_cli_print(cli->out, reason ? reason : "");
+    fputs(error ? ": " : "", cli->out);
+    hl_cli_print_line(cli->out, error ? error : "");
     return strcmp(state, "success") == 0 ? HL_CLI_OK : HL_CLI_FAILED;
 }
 

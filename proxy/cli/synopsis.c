@@ -19,6 +19,8 @@ static const struct {
     {"--project", NULL, "whose token it is; without it the project in the path", "call"},
     {"--level", NULL, "only lines of this level, and worse ones", NULL},
     {"--limit", NULL, "at most this many (all)", "deliveries destinations"},
+    {"--since", NULL, "from this time on (1h): back from now, or 2026-11-22T08:00:00Z",
+        "runs errors"},
     {"--state", NULL, "only in this state (dead)", "deliveries redeliver"},
     {"--state", NULL, "only in this state (dead)", "runs redeliver"},
     {"--wait", NULL, "wait for its end, and print the response", "runs send"},

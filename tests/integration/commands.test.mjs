@@ -180,6 +180,13 @@ test('runs list has the columns that are asked for, and what went wrong', async 
     assert.equal((await list('--error order --columns run')).length, 1, 'that is not all of it');
     const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('runs list');
     for (const word of [id.slice(-8), 'app_error', 'no such']) assert.ok(lines(text)[1].includes(word), text);
+    assert.equal((await all.cli(`runs wait ${id}`, { code: 1 })).stdout, 'failure: app_error: no such \ufffd[1morder\n');
+    const [head, row, ...rest] = lines((await all.cli('runs errors --since 1h')).stdout);
+    assert.match(head, /^COUNT +FIRST +LAST +PROJECT +APP +REASON +ERROR$/);
+    assert.match(row, /^1 +\S+Z +\S+Z +p +a +app_error +no such \ufffd\[1morder$/);
+    assert.deepEqual(rest, []);
+    assert.equal(JSON.parse((await all.cli('runs errors --app a --json')).stdout).count, 1);
+    assert.equal((await all.cli('runs errors --app b --json')).stdout, '');
     assert.match((await all.cli(`runs show ${id}`)).stdout, /^error +no such \ufffd\[1morder$/m);
 });
 
