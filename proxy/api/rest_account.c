@@ -281,10 +281,28 @@ static json_t *made_json(const struct hl_account *a)
         &a->limits);
 }
 
+/* Takes the message, whose account has its name, role, end and limits. False: refused, for want of memory. */
+static bool ask_to_add(struct hl_rest_call *call, struct hl_add_account *add, int64_t now_ms)
+{
+    struct hl_id_source ids;
+    hl_id_source_init(&ids);
+    add->account.id = hl_id_next(&ids, now_ms);
+    add->account.created_ms = now_ms;
+    add->m.audit = hl_rest_audit(call, HL_AUDIT_ACCOUNT_MADE,
+        hl_audit_target_json("account", &add->account.id, hl_str_from(add->account.name)),
+        made_json(&add->account));
+    if (!add->m.audit) {
+        free(add);
+        hl_rest_refuse_memory(call);
+        return false;
+    }
+    hl_rest_ask_store(call, HL_STORE_ADD_ACCOUNT, &add->m);
+    return true;
+}
+
 static void add_account(struct hl_rest_call *call)
 {
     int64_t now_ms = hl_clock_wall_ms();
-    struct hl_id_source ids;
     struct hl_add_account *add = calloc(1, sizeof(*add));
     if (!add) {
         hl_rest_refuse_memory(call);
@@ -302,20 +320,9 @@ static void add_account(struct hl_rest_call *call)
         hl_rest_refuse_saying(call, why, member, NULL);
         return;
     }
-    hl_id_source_init(&ids);
-    add->account.id = hl_id_next(&ids, now_ms);
-    add->account.created_ms = now_ms;
     hl_str_put(add->account.project, sizeof(add->account.project), call->project);
-    add->m.audit = hl_rest_audit(call, HL_AUDIT_ACCOUNT_MADE,
-        hl_audit_target_json("account", &add->account.id, hl_str_from(add->account.name)),
-        made_json(&add->account));
-    if (!add->m.audit) {
-        free(add);
-        hl_rest_refuse_memory(call);
-        return;
-    }
-    hl_rest_ask_store(call, HL_STORE_ADD_ACCOUNT, &add->m);
-    hl_rest_then(call, show_new);
+    if (ask_to_add(call, add, now_ms))
+        hl_rest_then(call, show_new);
 }
 
 static void show_new(struct hl_rest_call *call)
@@ -346,6 +353,35 @@ static void show_new(struct hl_rest_call *call)
     }
     hl_buf_fini(&token);
     hl_rest_end_json(call, 201, shown);
+}
+
+/* ---- one that a link is of ---- */
+
+enum hl_refusal_cause hl_rest_read_lasting(
+    const json_t *body, int64_t most_ms, struct hl_account *account)
+{
+    int64_t now_ms = hl_clock_wall_ms();
+    const json_t *name = json_object_get(body, "name");
+    if (name && !read_name(name, account->name))
+        return HL_REFUSAL_ACCOUNT_NAME;
+    if (!read_expiry(json_object_get(body, "expires_at"), now_ms, &account->expires_ms) ||
+        account->expires_ms > now_ms + most_ms)
+        return HL_REFUSAL_SESSION_EXPIRY;
+    return HL_REFUSAL_NONE;
+}
+
+void hl_rest_add_lasting(struct hl_rest_call *call, const struct hl_account *account,
+    void (*then)(struct hl_rest_call *call))
+{
+    struct hl_add_account *add = calloc(1, sizeof(*add));
+    if (!add) {
+        hl_rest_refuse_memory(call);
+        return;
+    }
+    add->account = *account;
+    hl_str_put(add->account.project, sizeof(add->account.project), call->project);
+    if (ask_to_add(call, add, hl_clock_wall_ms()))
+        hl_rest_then(call, then);
 }
 
 /* ---- other limits ---- */

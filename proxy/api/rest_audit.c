@@ -26,7 +26,7 @@ static struct hl_id behind(struct hl_id id)
     return id;
 }
 
-static bool ask_account(struct hl_rest_call *call, const struct hl_id *id, const char *project)
+bool hl_rest_ask_account(struct hl_rest_call *call, const struct hl_id *id, const char *project)
 {
     struct hl_list_accounts *l = calloc(1, sizeof(*l));
     if (!l)
@@ -65,7 +65,7 @@ static bool ask_target(struct hl_rest_call *call)
 {
     switch (call->audited.of) {
     case HL_REST_AUDITED_ACCOUNT:
-        return ask_account(call, &call->id, call->project);
+        return hl_rest_ask_account(call, &call->id, call->project);
     case HL_REST_AUDITED_RUN:
         return ask_run(call);
     case HL_REST_AUDITED_DELIVERY:
@@ -87,13 +87,13 @@ void hl_rest_with_audit(
     call->audited.then = then;
     hl_str_put(call->audited.project, sizeof(call->audited.project), call->project);
     bool is_asked =
-        hl_id_is_nil(&asker->account) || ask_account(call, &asker->account, asker->project);
+        hl_id_is_nil(&asker->account) || hl_rest_ask_account(call, &asker->account, asker->project);
     call->audited.is_broken = !is_asked || !ask_target(call);
     hl_rest_then(call, gather);
 }
 
 /* What is answered of the account; NULL: it is not there. */
-static const struct hl_account *find_account(
+const struct hl_account *hl_rest_find_account(
     const struct hl_rest_call *call, const struct hl_id *id)
 {
     for (unsigned i = 0; i < call->answer_count; i++) {
@@ -123,7 +123,7 @@ static bool note_author(struct hl_rest_call *call)
 {
     const struct hl_asker *asker = &call->asker;
     const struct hl_account *account =
-        hl_id_is_nil(&asker->account) ? NULL : find_account(call, &asker->account);
+        hl_id_is_nil(&asker->account) ? NULL : hl_rest_find_account(call, &asker->account);
     struct hl_audit_author author = {.account = asker->account,
         .account_name = account ? hl_str_from(account->name) : HL_STR(""),
         .subject = hl_id_is_nil(&asker->account) ? hl_str_from(asker->subject) : HL_STR(""),
@@ -142,7 +142,7 @@ static void note_target(struct hl_rest_call *call)
     const struct hl_get_delivery *delivery =
         (const struct hl_get_delivery *)find_answer(call, HL_STORE_GET_DELIVERY);
     const struct hl_account *account =
-        call->audited.of == HL_REST_AUDITED_ACCOUNT ? find_account(call, &call->id) : NULL;
+        call->audited.of == HL_REST_AUDITED_ACCOUNT ? hl_rest_find_account(call, &call->id) : NULL;
     struct hl_str asker = {call->asker.identity, call->asker.identity_n};
     if (account) {
         note_project(call, hl_str_from(account->project));

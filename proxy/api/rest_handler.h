@@ -165,6 +165,20 @@ hl_rest_handler hl_rest_list_accounts, hl_rest_add_account, hl_rest_limit_accoun
 /* ---- a way into the dashboard for whoever may use the control socket ---- */
 
 hl_rest_handler hl_rest_open_session;
+/* Of a read-only link: another hour, for as long as its account lasts. */
+hl_rest_handler hl_rest_renew_session;
+
+/* The account of such a link: its `name`, if there is one, and its `expires_at`, at most `most_ms` away. */
+enum hl_refusal_cause hl_rest_read_lasting(
+    const json_t *body, int64_t most_ms, struct hl_account *account);
+/* Adds it, with its row of the audit; `then` finds the store's answer. Or the call is refused. */
+void hl_rest_add_lasting(struct hl_rest_call *call, const struct hl_account *account,
+    void (*then)(struct hl_rest_call *call));
+/* Asks for an account; false: out of memory. */
+bool hl_rest_ask_account(struct hl_rest_call *call, const struct hl_id *id, const char *project);
+/* What is answered of it; NULL: it is not there. */
+const struct hl_account *hl_rest_find_account(
+    const struct hl_rest_call *call, const struct hl_id *id);
 
 /* ---- bulk work: made, listed, what became of each, stopped ---- */
 

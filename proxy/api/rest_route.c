@@ -78,6 +78,7 @@ const struct hl_rest_route hl_rest_routes[] = {
     {HL_METHOD_GET, "/v2/projects/{p}/replicas", HL_REST_LOOK, 0, hl_rest_list_replicas, false},
 
     {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions", HL_REST_OPERATOR, 0, hl_rest_open_session, false},
+    {HL_METHOD_POST, "/v2/projects/{p}/dashboard-sessions/renew", HL_REST_READ, 0, hl_rest_renew_session, false},
     /* whoever may see every project needs none to find an id */
     {HL_METHOD_GET, "/v2/service-accounts", HL_REST_OPERATOR, HL_REST_PAGE, hl_rest_list_accounts, false},
     {HL_METHOD_PATCH, "/v2/service-accounts/{i}", HL_REST_OPERATOR, 0, hl_rest_limit_account, false},

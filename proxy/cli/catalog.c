@@ -161,9 +161,10 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"store check", hl_cli_store_check, "[DIR]",
         "read all of the data directory, or of another one, and report damage",
         {"store check", "store check /backup/hookline"}, false},
-    {"dashboard", hl_cli_dashboard, "[--project P]",
-        "print a link to the dashboard that signs in for an hour",
-        {"dashboard --project demo", "dashboard"}, false},
+    {"dashboard", hl_cli_dashboard, "[--project P] [--read-only] [--expires TIME] [--name NAME]",
+        "print a link to the dashboard that signs in for an hour; a read-only one, until a time, "
+        "while its page is open",
+        {"dashboard --project demo", "dashboard --read-only --expires 30d --name wall"}, false},
     {"drain", hl_cli_drain, "[--wait] [--cancel]",
         "have the sidecar take nothing more from the queue and not be ready, before it is stopped",
         {"drain --wait", "drain --cancel"}, true},

@@ -270,22 +270,61 @@ int hl_cli_token_revoke(const struct hl_cli *cli)
 
 /* ---- the dashboard ---- */
 
-static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, const char *project)
+/* What is asked for; NULL: not. */
+struct wanted_link {
+    const char *project, *expires, *name;
+    bool is_read_only;
+    int64_t expires_ms; /* 0: an hour */
+};
+
+/* NULL: an admin's, for an hour. */
+static json_t *link_body(const struct wanted_link *wanted)
+{
+    char expires[HL_CLOCK_TEXT];
+    if (!wanted->is_read_only)
+        return NULL;
+    json_t *body = json_pack("{s:s}", "role", "viewer");
+    if (wanted->expires_ms > 0) {
+        hl_clock_format(wanted->expires_ms, expires);
+        json_object_set_new(body, "expires_at", json_string(expires));
+    }
+    if (wanted->name)
+        json_object_set_new(body, "name", json_string(wanted->name));
+    return body;
+}
+
+/* Beside the link, for whoever reads: a script that takes it takes nothing else. */
+static void tell_lasting(const struct hl_cli *cli, const json_t *answer)
+{
+    char until[HL_CLI_MEMBER_TEXT];
+    const char *account = json_string_value(json_object_get(answer, "account_id"));
+    if (!account)
+        return;
+    fputs(
+        "open it within an hour; it is read-only, lasts while the page is open, until ", cli->err);
+    hl_cli_print(cli->err, hl_cli_member(answer, "account_expires_at", until, sizeof(until)));
+    fputs(", and ends before that with: hookline token revoke ", cli->err);
+    hl_cli_print_line(cli->err, account);
+}
+
+static int print_link(
+    struct hl_cli_session *session, const struct hl_cli *cli, const struct wanted_link *wanted)
 {
     struct hl_cli_target target;
     json_t *answer = NULL;
-    project = hl_cli_session_project(session, cli, project);
+    const char *project = hl_cli_session_project(session, cli, wanted->project);
     if (!project)
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/dashboard-sessions");
-    int status = hl_cli_ask_target(session, "POST", &target, NULL, &answer);
+    int status = hl_cli_ask_target(session, "POST", &target, link_body(wanted), &answer);
     const char *url = json_string_value(json_object_get(answer, "url"));
     const char *token = json_string_value(json_object_get(answer, "token"));
     if (url) {
         hl_cli_print(cli->out, url);
         fputs(token ? "#token=" : "", cli->out); /* else it asks for none */
         hl_cli_print_line(cli->out, token ? token : "");
+        tell_lasting(cli, answer);
     } else if (status == HL_CLI_OK) {
         status = HL_CLI_FAILED;
     }
@@ -293,18 +332,38 @@ static int print_link(struct hl_cli_session *session, const struct hl_cli *cli, 
     return status;
 }
 
+/* Each fault is said; `status` is what was found before. */
+static int check_link(struct wanted_link *wanted, const struct hl_cli *cli, int status)
+{
+    if (wanted->expires && !wanted->is_read_only)
+        status = hl_cli_usage_error(cli, "--expires goes with --read-only: a link that may change "
+                                         "something is good for an hour");
+    if (wanted->name && !wanted->expires)
+        status =
+            hl_cli_usage_error(cli, "--name goes with --expires: it is the account's that lasts");
+    if (wanted->expires && !hl_cli_read_time(wanted->expires, 1, &wanted->expires_ms))
+        status = hl_cli_usage_error(cli,
+            "--expires takes a duration such as 30d, or a time such as 2027-01-31T00:00:00Z, not "
+            "\"%s\"",
+            wanted->expires);
+    return status;
+}
+
 int hl_cli_dashboard(const struct hl_cli *cli)
 {
-    const char *project = NULL;
-    const struct hl_cli_option options[] = {{"--project", &project, NULL}};
+    struct wanted_link wanted = {.project = NULL};
+    const struct hl_cli_option options[] = {{"--project", &wanted.project, NULL},
+        {"--read-only", NULL, &wanted.is_read_only}, {"--expires", &wanted.expires, NULL},
+        {"--name", &wanted.name, NULL}};
     struct hl_cli_session *session;
     size_t count;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    status = check_link(&wanted, cli, status);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
-    status = print_link(session, cli, project);
+    status = print_link(session, cli, &wanted);
     hl_cli_session_close(session);
     return status;
 }

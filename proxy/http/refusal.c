@@ -482,6 +482,28 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "The member expires_at is not a time in the future, at most ten years away, as RFC 3339 "
         "(2027-01-31T00:00:00Z) or in milliseconds since 1970."),
     ROW(ACCOUNT_ROLE, 400, "The member role is not \"invoke\", \"admin\" or \"viewer\"."),
+    ROW(SESSION_MEMBERS, 400,
+        "The member role is not \"invoke\", \"admin\" or \"viewer\", or there are other members "
+        "than "
+        "that and, with viewer, expires_at and name."),
+    ROW(SESSION_LASTS, 400,
+        "A session that may change something is good for an hour: expires_at and name go with the "
+        "role "
+        "viewer alone."),
+    ROW(SESSION_EXPIRY, 400,
+        "The member expires_at is not a time in the future, at most 366 days away, as RFC 3339 or "
+        "in "
+        "milliseconds since 1970."),
+    ROW(SESSION_OPEN, 409,
+        "This dashboard asks nobody for a token, so no link to it is read-only: set "
+        "HOOKLINE_ADMIN_AUTH=token."),
+    ROW(SESSION_NOT_LASTING, 403,
+        "Only the session of a read-only link (hookline dashboard --read-only --expires) is "
+        "renewed, "
+        "and no further than to the link's end."),
+    ROW(SESSION_OVER, 403,
+        "The link that this session is of has expired, or was revoked: make another one (hookline "
+        "dashboard --read-only --expires)."),
     ROW(LIMIT_MEMBERS, 400,
         "The member %s cannot be changed. Only max_running, max_queued, rate and max_priority "
         "can."),

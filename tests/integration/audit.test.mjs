@@ -216,6 +216,7 @@ const CHANGES = {
     'POST …/jobs': 'job_made', // jobs.test.mjs, as is the next
     'POST …/jobs/{job_id}/stop': 'job_stopped',
     'POST …/dashboard-sessions': 'session_opened',
+    'POST …/dashboard-sessions/renew': [null, 'a session that is there goes on'],
     'POST /drain': 'drain_begun', // drain.test.mjs, as are the next two
     'DELETE /drain': 'drain_cancelled',
     'POST /quit': 'drain_begun',

@@ -190,6 +190,29 @@ test('hookline dashboard prints a link that signs in as admin', async (t) => {
     assert.match(without.stderr, /--project/);
 });
 
+test('a read-only link signs in for a screen on the wall, and is renewed while that is open', async (t) => {
+    const { sidecar } = await shared(t, { env });
+    const printed = await run(['dashboard', '--project', 'p', '--read-only', '--expires', '30d'], { HOOKLINE_DATA_DIR: sidecar.dataDir });
+    const link = printed.stdout.trim();
+    const page = await openTab(t, sidecar, { complaints: /401/ });
+    const renewed = page.waitForResponse(/dashboard-sessions\/renew$/);
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    assert.match(await page.locator('.who').innerText(), /p\s+viewer/);
+    const first = link.split('#token=')[1];
+    const tokenOf = () => page.evaluate(() => JSON.parse(sessionStorage.hookline).token);
+    const idOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url')).jti;
+    const { token } = await (await renewed).json();
+    await until('its session is renewed', async () => (await tokenOf()) === token);
+    assert.equal(idOf(token), idOf(first));
+    await goTo(page, '#/overview?wall=1');
+    await page.locator('#top').waitFor({ state: 'hidden' });
+    await page.keyboard.press('Escape');
+    await page.locator('#top').waitFor();
+    await control(sidecar, 'DELETE', `/v2/projects/p/service-accounts/${idOf(first)}`);
+    await page.getByLabel('Service account token').waitFor();
+});
+
 test('hookline dashboard says so when no sidecar runs', async (t) => {
     const { sidecar } = await stage(t, { env });
     await sidecar.stop();

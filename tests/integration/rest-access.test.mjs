@@ -508,6 +508,76 @@ test('token create prints the token and nothing else, beside a sidecar and witho
     assert.match((await cli('token', 'list')).stdout, / revoked$/m);
 });
 
+test('a read-only link’s session is renewed hour by hour, until its account ends or is revoked', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const ask = control(sidecar);
+    const PATH = '/v2/projects/p/dashboard-sessions';
+    const day = new Date(Date.now() + 86_400_000).toISOString();
+    const claimsOf = (token) => JSON.parse(Buffer.from(token.split('.')[1], 'base64url'));
+    const made = (await ask('POST', PATH, { body: { role: 'viewer', expires_at: day, name: 'wall' } })).json();
+    assert.equal(made.account_expires_at, day);
+    const claims = claimsOf(made.token);
+    assert.deepEqual([claims.role, claims.jti, claims.exp - claims.iat], ['viewer', made.account_id, 3600]);
+    const as = (token) => rest(sidecar, { token, admin: true });
+    const fresh = (await as(made.token)('POST', `${PATH}/renew`)).json();
+    assert.equal(claimsOf(fresh.token).jti, made.account_id);
+    assert.equal((await as(fresh.token)('GET', '/v2/projects/p/deliveries')).status, 200);
+    assertRefused(await as(fresh.token)('POST', '/v2/projects/p/service-accounts', { body: {} }), 403, /viewer/);
+    const { service_accounts: accounts } = (await ask('GET', '/v2/projects/p/service-accounts')).json();
+    assert.deepEqual(accounts.map(({ name, role }) => [name, role]), [['wall', 'viewer']]);
+    const { audit } = (await ask('GET', '/v2/projects/p/audit')).json();
+    assert.deepEqual(audit.map(({ action, target }) => [action, target.name]), [['account_made', 'wall']]);
+
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    const short = (await ask('POST', PATH, { body: { role: 'viewer', expires_at: soon } })).json();
+    assert.ok(short.expires_at <= soon, 'no longer than its account');
+    assert.equal((await ask('DELETE', `/v2/projects/p/service-accounts/${made.account_id}`)).status, 204);
+    assertRefused(await as(fresh.token)('POST', `${PATH}/renew`), 401);
+
+    const account = async (role) =>
+        (await ask('POST', '/v2/projects/p/service-accounts', { body: { name: role, expires_at: day, role } })).json().token;
+    const others = [(await ask('POST', PATH)).json().token, await account('invoke'), await account('admin'), await account('viewer')];
+    for (const token of others) assertRefused(await as(token)('POST', `${PATH}/renew`), 403, /read-only link/);
+    const far = new Date(Date.now() + 367 * 86_400_000).toISOString();
+    for (const [body, why] of [
+        [{ role: 'viewer', expires_at: far }, /366 days/],
+        [{ role: 'viewer', expires_at: '2020-01-01T00:00:00Z' }, /in the future/],
+        [{ role: 'viewer', expires_at: '30d' }, /RFC 3339/],
+        [{ role: 'admin', expires_at: day }, /viewer alone/],
+        [{ role: 'viewer', name: 'x' }, /expires_at/],
+        [{ role: 'viewer', expires_at: day, name: '' }, /name/],
+        [{ expires_at: day }, /role/],
+    ])
+        assertRefused(await ask('POST', PATH, { body }), 400, why);
+});
+
+test('hookline dashboard prints a read-only link that lasts while its page is open', async (t) => {
+    const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const link = (...args) => run(['dashboard', '--project', 'p', ...args], { HOOKLINE_DATA_DIR: sidecar.dataDir });
+    const { code, stdout, stderr } = await link('--read-only', '--expires', '30d', '--name', 'wall');
+    assert.equal(code, 0, stderr);
+    const claims = JSON.parse(Buffer.from(stdout.split('#token=')[1].split('.')[1], 'base64url'));
+    assert.equal(claims.role, 'viewer');
+    assert.match(stderr, new RegExp(`within an hour.*hookline token revoke ${claims.jti}`));
+    const hour = await link('--read-only');
+    assert.equal(JSON.parse(Buffer.from(hour.stdout.split('#token=')[1].split('.')[1], 'base64url')).jti, undefined, 'no account');
+    for (const [args, why] of [
+        [['--expires', '30d'], /goes with --read-only/],
+        [['--read-only', '--expires', 'soon'], /duration such as 30d/],
+        [['--read-only', '--expires', '0s'], /duration|future/],
+        [['--read-only', '--name', 'x'], /goes with --expires/],
+    ]) {
+        const bad = await link(...args);
+        assert.notEqual(bad.code, 0);
+        assert.match(bad.stderr, why);
+    }
+    assert.match((await link('--read-only', '--expires', '900d')).stderr, /366 days/);
+    const { sidecar: open } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
+    const refused = await run(['dashboard', '--project', 'p', '--read-only'], { HOOKLINE_DATA_DIR: open.dataDir });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /HOOKLINE_ADMIN_AUTH=token/);
+});
+
 test('a session is an admin’s, or of the role that is asked for; where calls need no token it has none', async (t) => {
     for (const auth of ['jwt', 'none']) {
         const { sidecar } = await stage(t, { env: { HOOKLINE_AUTH: auth, HOOKLINE_ADMIN_AUTH: 'token' } });

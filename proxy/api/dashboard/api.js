@@ -60,6 +60,18 @@ export function signOut() {
     sessionStorage.removeItem(KEY);
 }
 
+/** The same session with a fresh token. */
+export function replaceToken(token) {
+    session.token = token;
+    sessionStorage.setItem(KEY, JSON.stringify({ token, project: session.project }));
+}
+
+/** Of an account, for an hour or less: a read-only link's (`hookline dashboard --read-only --expires`). */
+export function isRenewable() {
+    const { jti, role, iat, exp } = claims(session?.token ?? '');
+    return Boolean(jti) && role === 'viewer' && exp - iat <= 3600;
+}
+
 /** What is listed may be of an app that was not known at the start. */
 export function noteApp(name) {
     if (!session.apps.includes(name)) session.apps.push(name);

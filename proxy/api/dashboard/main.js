@@ -159,6 +159,9 @@ function zoneButton() {
     return element;
 }
 
+const isWall = () => document.body.classList.contains('wall');
+const leaveWall = () => (location.hash = '#/overview');
+
 async function openPalette() {
     const palette = await import('./palette.js').catch(() => null);
     if (!palette) return announce('hookline does not answer');
@@ -168,6 +171,9 @@ async function openPalette() {
         [
             ...(mayShow(PAGES.new) ? [['New run', () => (location.hash = '#/new')]] : []),
             ['Copy the address of this page', () => navigator.clipboard?.writeText(location.href).then(() => announce('Copied'))],
+            isWall()
+                ? ['Wall: leave it', leaveWall]
+                : ['Wall: the overview without controls, for a screen', () => (location.hash = '#/overview?wall=1')],
             ['Keyboard: all keys', openHelp],
             [api.session.token ? 'Sign out' : 'Change project', () => end()],
         ],
@@ -289,14 +295,31 @@ function showNowhere() {
     ];
 }
 
+let kept = null; // the session that is renewed
+
+async function keepSession() {
+    if (kept === api.session || !api.isRenewable()) return;
+    kept = api.session;
+    const renewal = await import('./renewal.js').catch(() => null);
+    if (renewal) renewal.keep(kept);
+    else kept = null;
+}
+
+/** A wall has no controls: `wall=1` is of the frame, and of no page's filter. */
+function takeWall(route) {
+    document.body.classList.toggle('wall', route?.query.wall === '1');
+    delete route?.query.wall;
+}
+
 async function show() {
     if (!api.session) return showDoor();
     tabs.tellSignedIn();
+    keepSession();
     const route = readRoute();
     const page = route && PAGES[route.path[0]];
     showTop(route?.path[0]);
     document.title = `${page?.title ?? NOWHERE} · hookline`;
-    document.body.classList.toggle('wall', route?.query.wall === '1'); // read from afar, and nobody presses anything
+    takeWall(route);
     if (!page || !mayShow(page))
         return change(
             async () => true,
@@ -307,6 +330,7 @@ async function show() {
         (module) => {
             // With the filter of now: one that was chosen meanwhile would be taken back, and what is being typed with it.
             const now = readRoute();
+            delete now?.query.wall;
             leave = module.show(main, `${now?.path}` === `${route.path}` ? now : route);
         },
     );
@@ -416,6 +440,7 @@ document.querySelector('.skip').addEventListener('click', (event) => {
     main.focus();
 });
 addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && isWall() && !document.querySelector('dialog[open]')) leaveWall();
     if (event.key?.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || !api.session) return;
     event.preventDefault();
     openPalette();
