@@ -1,7 +1,7 @@
 // chart.js - a chart over time, as lines or as bars upon each other, in SVG. What is pointed at is told above it; a click
 // or Enter opens it, and a span that is drawn over, or marked by Shift and an arrow key, is what all charts show next.
 import { fill, h, s } from './dom.js';
-import { formatter } from './zone.js';
+import { formatter, isUtc } from './zone.js';
 
 const LEAST_WIDTH = 240;
 const LEFT = 54;
@@ -11,7 +11,10 @@ const TOP = 8;
 const CHARACTER = 6.5; /* px of the axis' text */
 const GAP = 2; /* characters */
 const LEAST_DRAG = 5; /* px: less is a click */
+const MINUTE = 60_000;
 const DAY = 86_400_000;
+/** Minutes between two times of the axis. */
+const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080, 20_160, 40_320, Infinity];
 const clock = formatter({ timeStyle: 'short' });
 const day = formatter({ day: 'numeric', month: 'short' });
 const seconds = formatter({ timeStyle: 'medium' });
@@ -148,17 +151,22 @@ export class Chart {
         return [heights, this.#times()];
     }
 
-    /** As many as there is room for: with a 12-hour clock they are long. Those at the ends lie on one side of their place. */
+    /** Round times, as many as there is room for: with a 12-hour clock they are long. */
     #times() {
         const { width, from, to } = this.#drawn;
-        const text = to - from > 2 * DAY ? day : clock;
-        const room = (1.5 * text(to).length + GAP) * CHARACTER;
-        const many = Math.max(1, Math.min(6, Math.floor((width - LEFT - RIGHT) / room)));
-        return Array.from({ length: many + 1 }, (_, i) => {
-            const ms = from + (i / many) * (to - from);
-            const anchor = i === 0 ? 'start' : i === many ? 'end' : 'middle';
-            return s('text.axis', { x: this.#x(ms), y: this.#options.height - 5, 'text-anchor': anchor }, text(ms));
-        });
+        const room = (1.5 * clock(to).length + GAP) * CHARACTER;
+        const least = (room / (width - LEFT - RIGHT)) * (to - from);
+        const step = STEPS.find((minutes) => minutes * MINUTE >= least) * MINUTE;
+        const ahead = isUtc() ? 0 : new Date(from).getTimezoneOffset() * MINUTE;
+        const list = [];
+        for (let ms = Math.ceil((from - ahead) / step) * step + ahead; ms <= to; ms += step) {
+            const isDay = step >= DAY || (to - from > DAY && (ms - ahead) % DAY === 0);
+            const x = this.#x(ms);
+            const half = (clock(ms).length * CHARACTER) / 2;
+            if (x - half >= LEFT - 20 && x + half <= width)
+                list.push(s('text.axis', { x, y: this.#options.height - 5, 'text-anchor': 'middle' }, (isDay ? day : clock)(ms)));
+        }
+        return list;
     }
 
     #line(values, column) {

@@ -30,7 +30,7 @@ const CHARTS = [
         ...COUNTS,
         id: 'chart-ended',
         title: 'Runs ended',
-        height: 196,
+        height: 204,
         size: 'is-wide',
         columns: [
             { name: 'success', kind: 'success', of: ['success'] },
@@ -60,7 +60,7 @@ const CHARTS = [
 
 /** The same and more, with a series an app. */
 const APP_CHARTS = [
-    { ...COUNTS, id: 'chart-ended', title: 'Runs ended', height: 196, size: 'is-wide', of: STATES },
+    { ...COUNTS, id: 'chart-ended', title: 'Runs ended', height: 204, size: 'is-wide', of: STATES },
     { ...TIMES, id: 'chart-run', title: 'Run time, p50', of: ['run_p50_ms'] },
     { ...TIMES, id: 'chart-wait', title: 'Queue wait, p50', of: ['queued_p50_ms'] },
     { ...COUNTS, id: 'chart-failed', title: 'Runs failed', size: 'is-broad', of: ['failure'] },
@@ -159,9 +159,8 @@ class Drawings {
             chart: new Chart({ columns, ...options, of: apps && ' by app', tells: 'highest', ...this.#acts }, group),
         }));
         for (const { chart, options } of this.#charts) if (options.size) chart.figure.classList.add(options.size);
-        const [ended, run, wait, ...others] = this.#charts.map(({ chart }) => chart.figure);
-        const [errors, reasons] = this.#beside;
-        fill(this.#place, ended, errors, run, wait, reasons, others);
+        const [ended, ...others] = this.#charts.map(({ chart }) => chart.figure);
+        fill(this.#place, ended, this.#beside, others);
     }
 }
 
@@ -186,15 +185,15 @@ function share(n, of) {
     return percent > 0 && percent < 0.1 ? '< 0.1 %' : `${Number(percent.toFixed(1))} %`;
 }
 
-function showTiles({ runs, sync, async: asynchronous, states, run_ms: run, queued_ms: queued }, span) {
+function showTiles({ runs, async: asynchronous, states, run_ms: run, queued_ms: queued }, span) {
     const of = (state) => (states[state] ? h('a', { href: runsOf({ state }, span) }, number(states[state])) : '0');
     return [
-        tile('Runs ended', number(runs), runs ? `${number(sync)} sync, ${number(asynchronous)} async` : ''),
+        tile('Runs ended', number(runs), runs ? `${number(asynchronous)} asynchronous` : ''),
         tile('Failed', of('failure'), runs ? share(states.failure, runs) : ''),
         tile('Cancelled', of('cancelled'), states.cancelled ? share(states.cancelled, runs) : ''),
         tile('Run time, p50', duration(run.p50), run.count ? `p90 ${duration(run.p90)}` : ''),
         tile('Run time, p99', duration(run.p99)),
-        tile('Queue wait, p50', duration(queued.p50), queued.count ? `p90 ${duration(queued.p90)}, p99 ${duration(queued.p99)}` : ''),
+        tile('Queue wait, p50', duration(queued.p50), queued.count ? `p99 ${duration(queued.p99)}` : ''),
     ];
 }
 
@@ -216,10 +215,14 @@ function showErrors(place, top, span) {
         [
             h('div.title-row', {}, h('h3', { id: 'errors' }, 'Top errors'), failures ? h('span.sub', {}, `of ${plural(failures, 'run')} that failed and ${failures === 1 ? 'is' : 'are'} kept`) : null),
             errors.length ? h('ul', {}, shown.map((row) => showError(row, span))) : h('p.soft', {}, 'No run that is kept failed in this span.'),
-            errors.length > ERRORS
-                ? h('button.button.small', { type: 'button', id: 'errors-all', 'aria-expanded': String(isEveryError), onclick: toggle }, isEveryError ? `The first ${ERRORS}` : `All ${errors.length}`)
-                : null,
-            said.length ? h('p.sub', {}, said.flatMap((part, i) => [i ? '; ' : '', part])) : null,
+            h(
+                'div.title-row',
+                {},
+                errors.length > ERRORS
+                    ? h('button.button.small', { type: 'button', id: 'errors-all', 'aria-expanded': String(isEveryError), onclick: toggle }, isEveryError ? `The first ${ERRORS}` : `All ${errors.length}`)
+                    : null,
+                said.length ? h('p.sub', {}, said.flatMap((part, i) => [i ? '; ' : '', part])) : null,
+            ),
         ].filter(Boolean),
     );
 }
@@ -329,7 +332,7 @@ function showFailing(section, destinations) {
                     'li',
                     {},
                     h('a', { href: listOf(row) }, visible(row.destination)),
-                    h('span', {}, ' since ', time(row.failing_since), `: ${plural(row.pending, 'webhook')} pending, ${plural(row.dead, 'dead letter')}`),
+                    h('span', {}, 'since ', time(row.failing_since), `: ${plural(row.pending, 'webhook')} pending, ${plural(row.dead, 'dead letter')}`),
                     row.last_error ? h('span.sub.error', {}, `Last error: ${visible(row.last_error)}`) : null,
                 ),
             ),
