@@ -111,8 +111,8 @@ export function makeSteps(runs, days) {
         for (let at = from; at > to + 1e-9; at -= hours) steps.push([at, hours * weight * (1 + 0.7 * Math.sin((at / 24) * 2 * Math.PI))]);
     };
     add(24 * days, 24, 0.5, 1);
-    add(24, 1, 1 / 6, 1.4);
-    add(1, 0, 1 / 60, 6);
+    add(24, 1, 1 / 12, 1.4);
+    add(1, 0, 1 / 60, 2.5);
     const all = steps.reduce((sum, [, weight]) => sum + weight, 0);
     let sum = 0;
     return steps.map(([at, weight]) => [at, Math.round((runs * (sum += weight)) / all)]);
