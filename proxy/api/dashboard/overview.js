@@ -30,7 +30,7 @@ const CHARTS = [
         ...COUNTS,
         id: 'chart-ended',
         title: 'Runs ended',
-        height: 204,
+        height: 222,
         size: 'is-wide',
         columns: [
             { name: 'success', kind: 'success', of: ['success'] },
@@ -60,7 +60,7 @@ const CHARTS = [
 
 /** The same and more, with a series an app. */
 const APP_CHARTS = [
-    { ...COUNTS, id: 'chart-ended', title: 'Runs ended', height: 204, size: 'is-wide', of: STATES },
+    { ...COUNTS, id: 'chart-ended', title: 'Runs ended', height: 222, size: 'is-wide', of: STATES },
     { ...TIMES, id: 'chart-run', title: 'Run time, p50', of: ['run_p50_ms'] },
     { ...TIMES, id: 'chart-wait', title: 'Queue wait, p50', of: ['queued_p50_ms'] },
     { ...COUNTS, id: 'chart-failed', title: 'Runs failed', size: 'is-broad', of: ['failure'] },
