@@ -52,7 +52,7 @@ void hl_rest_list_errors(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    if (!hl_rest_read_span(call, HL_REST_HOUR_MS, &l->since_ms, &l->until_ms)) {
+    if (!hl_rest_demand_span(call, &l->since_ms, &l->until_ms)) {
         free(l);
         return;
     }

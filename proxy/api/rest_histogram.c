@@ -201,8 +201,13 @@ void hl_rest_show_histogram(struct hl_rest_call *call)
 {
     int64_t since_ms, until_ms;
     int64_t retention_ms = (int64_t)hl_rest_get_parts(call)->config->retention_ms;
-    if (!hl_rest_read_span(call, retention_ms, &since_ms, &until_ms))
+    if (!hl_rest_read_span(call, retention_ms, &since_ms, &until_ms)) {
+        write_series(call, &(struct series){.since_ms = since_ms,
+                               .until_ms = since_ms,
+                               .counted_ms = since_ms,
+                               .curve.step_ms = 1000});
         return;
+    }
     if (!is_tallied(&call->params)) {
         count_one_by_one(call, since_ms, until_ms, HL_SEARCH_RECORDS);
         return;

@@ -161,7 +161,7 @@ void hl_rest_show_overview(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    if (!hl_rest_read_span(call, HL_REST_HOUR_MS, &o->since_ms, &o->until_ms)) {
+    if (!hl_rest_demand_span(call, &o->since_ms, &o->until_ms)) {
         free(o);
         return;
     }

@@ -7,9 +7,10 @@
 #include "config/config.h"
 
 #define SECOND_MS INT64_C(1000)
+#define HOUR_MS   INT64_C(3600000)
 
 bool hl_rest_read_span(
-    struct hl_rest_call *call, int64_t default_ms, int64_t *since_ms, int64_t *until_ms)
+    const struct hl_rest_call *call, int64_t default_ms, int64_t *since_ms, int64_t *until_ms)
 {
     const struct hl_rest_params *p = &call->params;
     int64_t now_ms = hl_clock_wall_ms();
@@ -18,10 +19,16 @@ bool hl_rest_read_span(
         p->since_ms > 0 ? p->since_ms : now_ms - (p->period_ms > 0 ? p->period_ms : default_ms);
     *until_ms = p->until_ms > 0 && p->until_ms <= now_ms ? p->until_ms : now_ms + 1;
     *since_ms = asked_ms > oldest_ms ? asked_ms : oldest_ms;
-    if (*since_ms < *until_ms)
+    return *since_ms < *until_ms;
+}
+
+bool hl_rest_demand_span(struct hl_rest_call *call, int64_t *since_ms, int64_t *until_ms)
+{
+    bool is_until = call->params.until_ms > 0;
+    if (hl_rest_read_span(call, HOUR_MS, since_ms, until_ms))
         return true;
-    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, p->until_ms > 0 ? "until" : "since",
-        p->until_ms > 0 ? "after since, within the retention" : "a time in the past", NULL);
+    hl_rest_refuse_saying(call, HL_REFUSAL_QUERY_VALUE, is_until ? "until" : "since",
+        is_until ? "after since, within the retention" : "a time in the past", NULL);
     return false;
 }
 

@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HL_REST_POINTS  120              /* of a series, at most */
-#define HL_REST_HOUR_MS INT64_C(3600000) /* what is counted where nothing is asked */
+#define HL_REST_POINTS 120 /* of a series, at most */
 
 struct hl_rest_call;
 
-/* What the query names by since, until and period, or the last `default_ms`. False: refused. What is past the
- * retention is not there, and nothing has happened in the future. */
+/* What the query names by since, until and period, or the last `default_ms`. What is past the retention is not there,
+ * and nothing has happened in the future: false, there is nothing in it. */
 bool hl_rest_read_span(
-    struct hl_rest_call *call, int64_t default_ms, int64_t *since_ms, int64_t *until_ms);
+    const struct hl_rest_call *call, int64_t default_ms, int64_t *since_ms, int64_t *until_ms);
+/* The same of the last hour, if nothing is named. False: refused, for there is nothing in it. */
+bool hl_rest_demand_span(struct hl_rest_call *call, int64_t *since_ms, int64_t *until_ms);
 /* The least length of pieces, from `least_ms` on, that makes no more than HL_REST_POINTS of the span. */
 int64_t hl_rest_step_for(int64_t span_ms, int64_t least_ms);
 

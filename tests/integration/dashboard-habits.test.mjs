@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from './lib/case.mjs';
-import { assertAccessible, assertFits, control, follow, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
+import { addFilter, assertAccessible, assertFits, control, follow, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { shared, stage } from './lib/stage.mjs';
 import { until } from './lib/until.mjs';
 
@@ -61,7 +61,7 @@ test('a list is saved whole, as CSV and as NDJSON, as its filters choose', async
         return json.runs.length === 200;
     });
     await page.reload();
-    await follow(page, () => page.getByLabel('App').selectOption('a'));
+    await follow(page, () => addFilter(page, 'App', 'a'));
     await page.locator('.runs tbody tr').first().waitFor();
     const csv = await exportAs(page, 'CSV');
     assert.match(csv.said, /^230 rows saved as hookline-runs-[\d-]+Z\.csv$/);
@@ -132,7 +132,7 @@ test('an export can be stopped, gone on with, and kept as far as it came', async
 });
 
 test('times are told in UTC when that is wanted, and it is remembered', async (t) => {
-    const { page } = await scene(t, { runs: 1, timezoneId: 'Asia/Kolkata' });
+    const { page } = await scene(t, { runs: 1, timezoneId: 'Asia/Kolkata', hash: '#/runs?cols=time' });
     const cell = page.locator('.runs tbody time').first();
     const utc = (await cell.getAttribute('datetime')).slice(11, 19);
     assert.notEqual(await cell.innerText(), utc);
@@ -195,6 +195,8 @@ test('keys go through rows and pages, to the search, and not while something is 
     await page.locator('.runs tbody tr').nth(2).waitFor();
     await page.keyboard.press('j');
     await page.keyboard.press('Enter');
+    await page.getByRole('complementary').getByRole('tab', { name: 'Output' }).waitFor();
+    await page.keyboard.press('o');
     await page.getByText('All runs').waitFor();
     await page.keyboard.press('?');
     const help = page.getByRole('dialog', { name: 'Keyboard' });

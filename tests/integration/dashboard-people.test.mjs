@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import {
+    addFilter,
     assertAccessible,
     assertFits,
     control,
@@ -215,10 +216,9 @@ test('the focus stays on what was chosen, and goes to the content of another pag
     const focused = () => page.evaluate(() => document.activeElement.id);
     const rows = page.locator('.runs tbody tr');
     await until('all runs', async () => (await rows.count()) === 5);
-    await page.getByLabel('State').focus();
-    await page.keyboard.press('f'); // failure
+    await addFilter(page, 'State', 'failure');
     await until('the failed one', async () => (await rows.count()) === 1);
-    assert.equal(await focused(), 'select-state');
+    assert.equal(await focused(), 'add-filter');
     await page.getByRole('link', { name: 'Deliveries' }).focus();
     await page.keyboard.press('Enter');
     await page.getByRole('status').getByText('Deliveries').waitFor({ state: 'attached' });

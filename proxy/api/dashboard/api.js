@@ -89,7 +89,8 @@ export const onRefused = { call: () => {} };
 /** A request below the project (or, with a leading `/`, anywhere). The response, if it is a good one. */
 export async function request(method, path, { query = {}, headers: more = {}, body, signal } = {}) {
     const base = `/v2/projects/${encodeURIComponent(session?.project)}`;
-    const parameters = Object.entries(query).filter(([, value]) => value !== '' && value != null);
+    const all = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
+    const parameters = all.filter(([, value]) => value !== '' && value != null);
     const search = new URLSearchParams(parameters).toString();
     const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
     const headers = { ...more, ...authorization() };

@@ -85,7 +85,11 @@ function isTime(text) {
 /** What narrows a list down in time: `go(change)` gets what was chosen. */
 export function timeFields(filter, go) {
     const choose = select('Accepted', TIMES, filter.time, (time) => go({ time, from: '', until: '' }));
-    if (filter.time !== 'own') return [choose];
+    return filter.time === 'own' ? [choose, ...timeInputs(filter, go)] : [choose];
+}
+
+/** From when, until when. */
+export function timeInputs(filter, go) {
     const field = (label, name) => {
         let at = filter[name];
         const input = h('input', { type: 'datetime-local', step: 1, value: toLocal(at) });
@@ -98,7 +102,7 @@ export function timeFields(filter, go) {
         onZone(input, () => (input.value = toLocal(at)));
         return h('label.field.time', {}, h('span', {}, label), input);
     };
-    return [choose, field('From', 'from'), field('Until', 'until')];
+    return [field('From', 'from'), field('Until', 'until')];
 }
 
 /** A time in UTC as an input shows it in the zone of the moment, and back; nothing where it is none. */

@@ -201,6 +201,18 @@ export async function pane(page, name) {
     return page.getByRole('tabpanel', { name: new RegExp(`^${name}`) });
 }
 
+/** Narrows the list of runs down as people do, by keys: the field, then its value. */
+export async function addFilter(page, field, value) {
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByRole('combobox', { name: 'Filter by' }).fill(field);
+    await page.keyboard.press('Enter');
+    await page.getByRole('combobox', { name: field, exact: true }).fill(value);
+    await page.keyboard.press('Enter');
+}
+
+/** `words`: as its chip says them. */
+export const removeFilter = (page, words) => page.getByRole('button', { name: `Remove ${words}`, exact: true }).click();
+
 /** Presses the button of that name in `place`, which copies something, and waits until it says so: that it does for a moment. */
 export function copyBy(place, name) {
     const button = (text) => place.getByRole('button', { name: text });
