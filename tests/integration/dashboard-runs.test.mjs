@@ -200,6 +200,213 @@ test('filters by state, mode, time and app', async (t) => {
     assert.equal(await page.evaluate(() => document.activeElement.id), 'add-filter');
 });
 
+/** Where the point of a histogram is that has what was accepted last: `[x, y, width of one]`. */
+async function lastPoint(page) {
+    const chart = page.getByRole('slider', { name: /^Runs over time/ });
+    await until('it is drawn', () => chart.locator('rect.area').count());
+    const { x, y, width, height } = await chart.boundingBox();
+    const points = Number(await chart.getAttribute('aria-valuemax')) + 1;
+    return { chart, x: x + width - width / points / 2, y: y + height / 2, step: width / points };
+}
+
+test('a span of the histogram is chosen by mouse, touch and keys, and stands in the address', async (t) => {
+    const { open, call, ended } = await scene(t);
+    const { id: bad } = await call({ async: 'true' }, { status: 500 });
+    const { id: good } = await call({ async: 'true' });
+    for (const id of [bad, good]) await ended(id);
+    const page = await open('#/runs?time=3600');
+    await row(page, good).waitFor();
+    const { chart, x, y, step } = await lastPoint(page);
+    assert.ok((await chart.boundingBox()).height === 64);
+    await until('what it has is said', async () => /1 failed.*1 succeeded/.test(await page.locator('.histogram .readout').innerText()));
+    const drag = async (from, to) => {
+        await page.mouse.move(from, y);
+        await page.mouse.down();
+        await page.mouse.move(to, y, { steps: 3 });
+        await page.mouse.up();
+    };
+    await drag(x, x);
+    assert.equal(await hashOf(page), '#/runs?time=3600', 'a brush of no width does nothing');
+    await drag(x - 30 * step, x - 20 * step);
+    await until('a span is the filter', async () => /^#\/runs\?time=own&from=[^&]+&until=/.test(await hashOf(page)));
+    const bounds = new URLSearchParams((await hashOf(page)).split('?')[1]);
+    const span = Date.parse(bounds.get('until')) - Date.parse(bounds.get('from'));
+    assert.ok(span >= 540_000 && span <= 720_000, `${span / 60_000} min`);
+    await page.getByText('No run matches these filters').waitFor();
+    await page.getByRole('button', { name: /^Remove Accepted since .* until / }).click();
+    await until('it is cleared', async () => (await hashOf(page)) === '#/runs');
+    await goTo(page, '#/runs?time=3600');
+    const again = await lastPoint(page);
+    await again.chart.focus();
+    await page.keyboard.press('End');
+    await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Shift+ArrowLeft');
+    assert.match(await again.chart.getAttribute('aria-valuetext'), /: 1 failed, 1 succeeded$/);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    assert.equal(await hashOf(page), '#/runs?time=3600', 'nothing is chosen any more');
+    await page.keyboard.press('End');
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Shift+ArrowLeft');
+    await page.keyboard.press('Enter');
+    await until('a span up to now', async () => /^#\/runs\?time=own&from=[^&]+$/.test(await hashOf(page)));
+    await until('it has both', async () => (await ids(page)).length === 2);
+    await goTo(page, '#/runs?time=3600');
+    const touched = await lastPoint(page);
+    await touched.chart.evaluate((element, { from, to, height }) => {
+        const event = (type, clientX) =>
+            new PointerEvent(type, { pointerId: 7, pointerType: 'touch', isPrimary: true, button: 0, clientX, clientY: height, bubbles: true });
+        element.setPointerCapture = () => {}; // there is no such finger
+        for (const [type, at] of [['pointerdown', from], ['pointermove', to], ['pointerup', to]]) element.dispatchEvent(event(type, at));
+    }, { from: touched.x - 5 * step, to: touched.x, height: touched.y });
+    await until('a span by finger', async () => /^#\/runs\?time=own&from=/.test(await hashOf(page)));
+});
+
+test('a row is a link: a plain click opens the run beside the list, others as everywhere', async (t) => {
+    const { open, call, ended } = await scene(t, { isShared: true });
+    const all = [];
+    for (let i = 0; i < 3; i++) all.unshift((await call({ async: 'true' })).id);
+    for (const id of all) await ended(id);
+    all.sort().reverse();
+    const page = await open('#/runs?app=a', { viewport: { width: 1440, height: 900 } });
+    await row(page, all[0]).waitFor();
+    assert.equal((await row(page, all[1]).boundingBox()).height, 28);
+    const panel = page.getByRole('complementary');
+    const shows = (id) => panel.locator('.run-id').getByText(id).waitFor();
+    const address = (id) => until(`${id} is in the address`, async () => (await hashOf(page)) === `#/runs?app=a${id ? `&run=${id}` : ''}`);
+    await row(page, all[0]).locator('.c-state').click();
+    await shows(all[0]);
+    await address(all[0]);
+    await page.keyboard.press('ArrowDown');
+    await shows(all[1]);
+    await address(all[1]);
+    assert.equal(await row(page, all[1]).getAttribute('aria-current'), 'true');
+    await page.keyboard.press('ArrowUp');
+    await shows(all[0]);
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'hidden' });
+    await address('');
+    assert.ok(await row(page, all[0]).locator('a').evaluate((link) => link === document.activeElement));
+    await page.keyboard.press('Enter');
+    await shows(all[0]);
+    await page.goBack();
+    await panel.waitFor({ state: 'hidden' });
+    await page.goForward();
+    await shows(all[0]);
+    await page.reload();
+    await shows(all[0]);
+    await panel.getByRole('button', { name: 'Close' }).click();
+    await panel.waitFor({ state: 'hidden' });
+    for (const press of [{ button: 'middle' }, { modifiers: ['ControlOrMeta'] }])
+        for (const cell of ['.c-state', '.c-run .path', 'a']) {
+            const [tab] = await Promise.all([page.context().waitForEvent('page'), row(page, all[1]).locator(cell).click(press)]);
+            await tab.waitForURL(new RegExp(`#/runs/${all[1]}$`));
+            await tab.close();
+        }
+    await address('');
+    await row(page, all[2]).locator('a').focus();
+    await page.keyboard.press('o');
+    await page.getByRole('heading', { name: 'a /run' }).waitFor();
+    assert.equal(await hashOf(page), `#/runs/${all[2]}`);
+});
+
+test('columns, room and views are kept, and stand in the address of a view', async (t) => {
+    const { open, call, ended } = await scene(t, { isShared: true });
+    await ended((await call({ async: 'true' })).id);
+    const page = await open('#/runs?state=success');
+    const heads = () => page.locator('.runs th').allInnerTexts();
+    const has = (name, isThere = true) => until(`${name} is ${isThere}`, async () => (await heads()).includes(name) === isThere);
+    await has('Age');
+    await page.getByRole('button', { name: 'Columns' }).click();
+    const box = page.getByRole('dialog', { name: 'Columns' });
+    assert.ok(await box.getByRole('checkbox', { name: 'State' }).isDisabled());
+    await box.getByRole('checkbox', { name: 'Priority' }).check();
+    await box.getByRole('checkbox', { name: 'Age' }).uncheck();
+    await box.getByRole('checkbox', { name: 'More room' }).check();
+    await has('Priority');
+    await has('Age', false);
+    assert.equal((await page.locator('.runs tbody tr').first().boundingBox()).height, 36);
+    await page.keyboard.press('Escape');
+    await box.waitFor({ state: 'detached' });
+    await page.reload();
+    await has('Priority');
+    await has('Age', false);
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByLabel('Name of this view').fill('<b>mine</b>');
+    await page.getByRole('button', { name: 'Save view' }).click();
+    const mine = page.getByRole('link', { name: '<b>mine</b>' });
+    await mine.waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await box.getByRole('checkbox', { name: 'Priority' }).uncheck();
+    await has('Priority', false);
+    await page.keyboard.press('Escape');
+    await goTo(page, '#/runs?app=other');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await mine.click();
+    await until('its filter is there', async () => /state=success&cols=state%2C/.test(await hashOf(page)));
+    await has('Priority');
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('button', { name: 'Forget <b>mine</b>' }).click();
+    await mine.waitFor({ state: 'detached' });
+    await page.evaluate(() => localStorage.setItem('hookline-views', '[["x","https://evil.example"],7,"y"]'));
+    await page.reload();
+    await page.getByRole('button', { name: 'Views' }).click();
+    await page.getByRole('link', { name: 'All runs' }).waitFor();
+    assert.equal(await page.getByRole('dialog', { name: 'Views' }).getByRole('link', { name: 'x', exact: true }).count(), 0);
+});
+
+test('what went wrong is in the list as text, and is copied with whole ids and exact times', async (t) => {
+    const { open, call, ended } = await scene(t, { isShared: true });
+    const { id } = await call({ async: 'true' }, { status: 500, type: 'text/plain', body: '<img src=x onerror="globalThis.hit = 1">\u202etxt.exe' });
+    const run = await ended(id);
+    const page = await open('#/runs?status=500');
+    const line = row(page, id).locator('.c-error');
+    await line.getByText('<img src=x onerror="globalThis.hit = 1">').waitFor();
+    assert.doesNotMatch(await line.innerText(), /\u202e/);
+    assert.equal(await page.locator('main img').count(), 0);
+    assert.equal(await page.evaluate(() => globalThis.hit), undefined);
+    const copied = await row(page, id).evaluate((element) => {
+        getSelection().selectAllChildren(element);
+        const data = new DataTransfer();
+        element.dispatchEvent(new ClipboardEvent('copy', { clipboardData: data, bubbles: true, cancelable: true }));
+        getSelection().removeAllRanges();
+        return data.getData('text/plain');
+    });
+    const cells = copied.split('\t');
+    assert.equal(cells.at(-1), id);
+    assert.equal(cells.at(-2), run.created_at.replace('T', ' ').replace('Z', ' UTC'));
+    await addFilter(page, 'Error', run.error);
+    await until('it is the filter', async () => new URLSearchParams((await hashOf(page)).split('?')[1]).get('error') === run.error);
+    await row(page, id).waitFor();
+});
+
+test('of 1,000 apps one is found by a part of its name', async (t) => {
+    const { open, call, ended } = await scene(t, { isShared: true });
+    const { id } = await call({ async: 'true' }, {}, '/v4/p/app-777-x/run');
+    await ended(id);
+    const page = await open('#/keys');
+    await page.route('**/v2/projects/p', async (route) => {
+        const response = await route.fetch();
+        const apps = Array.from({ length: 1000 }, (_, i) => `app-${i}-x`);
+        await route.fulfill({ json: { ...(await response.json()), apps } });
+    });
+    await page.reload();
+    await page.locator('main h1').waitFor();
+    await goTo(page, '#/runs');
+    await row(page, id).waitFor();
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await page.keyboard.type('App');
+    await page.keyboard.press('Enter');
+    const options = page.getByRole('option');
+    await until('some of them are listed', async () => (await options.count()) === 60);
+    await page.getByText('940 more: type a part of the name').waitFor();
+    await page.keyboard.type('777');
+    await until('the one is left', async () => `${await options.allInnerTexts()}`.endsWith('app-777-x'));
+    await options.getByText('app-777-x').click();
+    await until('it is the filter', async () => (await hashOf(page)) === '#/runs?app=app-777-x');
+    await until('its run alone', async () => JSON.stringify(await ids(page)) === JSON.stringify([id]));
+});
+
 test('a whole id leads to its run', async (t) => {
     const { open, call, ended } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' });
