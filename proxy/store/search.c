@@ -82,19 +82,6 @@ bool hl_search_add_tag(struct hl_str text, struct hl_run_search *s)
     return true;
 }
 
-struct hl_str hl_search_first_tag(const struct hl_run_search *s)
-{
-    struct hl_str left = hl_str_from(s->tags), first = {NULL, 0};
-    struct hl_tag tag;
-    while (hl_tag_next(&left, &tag)) {
-        if (first.n == 0)
-            first = tag.whole;
-        if (tag.value.n > 0)
-            return tag.whole;
-    }
-    return first;
-}
-
 /* --- finding ---------------------------------------------------------------------------------- */
 
 bool hl_run_search_reads(const struct hl_run_search *s)

@@ -16,6 +16,8 @@
 /* How many ids one request compares, and how many records it looks at. */
 #define HL_SEARCH_IDS     1000000
 #define HL_SEARCH_RECORDS 100000
+/* Of several tags the one is looked for that the fewest runs have: of each so many are counted. */
+#define HL_SEARCH_TAG_COUNT 1000
 
 /* Of a status: from … to; 0 to 0 is none (there was no answer). */
 struct hl_status_range {
@@ -67,8 +69,6 @@ static inline bool hl_status_range_fits(const struct hl_status_range *range, uin
 
 /* One more tag, or name of one, that a run must have. False: it is none, or there are HL_TAGS_MAX already. */
 HL_MUST_CHECK bool hl_search_add_tag(struct hl_str text, struct hl_run_search *s);
-/* The one to look for first: a whole tag, if there is any. Empty: none is asked for. */
-struct hl_str hl_search_first_tag(const struct hl_run_search *s);
 
 /* Whether ids or records have to be looked at one by one. */
 bool hl_run_search_walks(const struct hl_run_search *s);

@@ -194,13 +194,12 @@ static uint32_t looks_of(const struct hl_list_runs *l)
     return reads && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
 }
 
-/* Whether there is one by which runs are found: the index is by project. */
-static bool add_tag(struct hl_pg_params *p, const struct hl_list_runs *l)
+/* Whether there are some by which runs are found: the index is by project. */
+static bool add_tags(struct hl_pg_params *p, const struct hl_list_runs *l)
 {
-    struct hl_str tag = hl_search_first_tag(&l->search);
-    if (tag.n == 0 || !l->project[0])
+    if (!l->search.tags[0] || !l->project[0])
         return false;
-    hl_pg_add_str(p, HL_PG_P_TAG, tag);
+    hl_pg_add_int(p, HL_PG_P_TAG_COUNT, HL_SEARCH_TAG_COUNT);
     return true;
 }
 
@@ -216,7 +215,7 @@ static enum hl_pg_sql bind_count(
     if (l->state == HL_RUN_QUEUED || l->state == HL_RUN_RUNNING)
         return HL_PG_DO_COUNT_TICKETS;
     hl_pg_add_kept_since(s, p);
-    return add_tag(p, l) ? HL_PG_DO_COUNT_TAG : HL_PG_DO_COUNT_RUNS;
+    return add_tags(p, l) ? HL_PG_DO_COUNT_TAGS : HL_PG_DO_COUNT_RUNS;
 }
 
 static enum hl_pg_sql bind_list_runs(
@@ -239,7 +238,7 @@ static enum hl_pg_sql bind_list_runs(
         return HL_PG_DO_ASK_RUNS;
     add_search(p, &l->search);
     hl_pg_add_int(p, HL_PG_P_LOOKS, looks_of(l));
-    return add_tag(p, l) ? HL_PG_DO_SEARCH_TAG : HL_PG_DO_SEARCH_RUNS;
+    return add_tags(p, l) ? HL_PG_DO_SEARCH_TAGS : HL_PG_DO_SEARCH_RUNS;
 }
 
 /* Those that have not ended come unsearched. */

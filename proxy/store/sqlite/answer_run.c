@@ -266,20 +266,6 @@ static enum hl_err add_app(struct hl_merge *m, int64_t app_id, const void *arg)
     return hl_merge_add(m, app_id, false, -1);
 }
 
-/* Opens the index that a list is read by. */
-static enum hl_err open_index(struct hl_merge *merge, struct hl_reading *r,
-    const struct hl_list_runs *l, const struct hl_id *before, const struct hl_id *from,
-    uint32_t piece)
-{
-    struct hl_str tag = hl_search_first_tag(&l->search);
-    enum hl_ask which = tag.n > 0                   ? HL_ASK_RUN_IDS_TAGGED
-                        : hl_list_runs_state(l) < 0 ? HL_ASK_RUN_IDS
-                                                    : HL_ASK_RUN_IDS_IN_STATE;
-    hl_merge_init(merge, r, which, before, from, piece);
-    merge->tag = tag;
-    return hl_merge_each_app(merge, l->project, l->app, tag.n > 0 ? add_app : add_parts, l);
-}
-
 /* Whether one that is looked at is wanted, and its state: little is read of it. */
 static enum hl_err look_at(struct hl_reading *r, const struct hl_list_runs *l,
     const struct hl_id *id, bool *fits, enum hl_run_state *state)
@@ -334,6 +320,49 @@ static enum hl_err next_searched(struct hl_reading *r, struct hl_list_runs *l,
         err = l->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(merge, id);
     }
     return err;
+}
+
+/* Of those that are asked for the one that the fewest runs have: the others are looked for in these. */
+static enum hl_err choose_tag(struct hl_reading *r, const struct hl_list_runs *l,
+    const struct hl_id *before, const struct hl_id *from, struct hl_str *chosen)
+{
+    struct hl_str left = hl_str_from(l->search.tags);
+    struct hl_tag tag;
+    uint64_t fewest = UINT64_MAX, n = 0;
+    enum hl_err err = HL_OK;
+    bool is_one = !memchr(left.p, ',', left.n);
+    *chosen = left;
+    while (!is_one && !err && hl_tag_next(&left, &tag)) {
+        struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_TAG_COUNT);
+        hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
+        hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(l->app));
+        hl_sql_bind_text(args, HL_ASK_P_TAG, tag.whole);
+        hl_sql_bind_id(args, HL_ASK_P_BEFORE, before);
+        hl_sql_bind_id(args, HL_ASK_P_FROM, from);
+        hl_sql_bind_int(args, HL_ASK_P_MAX, HL_SEARCH_TAG_COUNT);
+        err = ask_count(r, HL_ASK_TAG_COUNT, &n);
+        if (!err && n < fewest) {
+            fewest = n;
+            *chosen = tag.whole;
+        }
+    }
+    return err;
+}
+
+/* Opens the index that a list is read by. */
+static enum hl_err open_index(struct hl_merge *merge, struct hl_reading *r,
+    const struct hl_list_runs *l, const struct hl_id *before, const struct hl_id *from,
+    uint32_t piece)
+{
+    struct hl_str tag = {0};
+    enum hl_err err = choose_tag(r, l, before, from, &tag);
+    enum hl_ask which = tag.n > 0                   ? HL_ASK_RUN_IDS_TAGGED
+                        : hl_list_runs_state(l) < 0 ? HL_ASK_RUN_IDS
+                                                    : HL_ASK_RUN_IDS_IN_STATE;
+    hl_merge_init(merge, r, which, before, from, piece);
+    merge->tag = tag;
+    return err ? err
+               : hl_merge_each_app(merge, l->project, l->app, tag.n > 0 ? add_app : add_parts, l);
 }
 
 static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,

@@ -116,11 +116,14 @@ SELECT {looked_columns} FROM :schema.run r
         WHERE r.run_id < :before::uuid AND r.run_id >= :from::uuid AND {is_listed}
         ORDER BY r.run_id DESC LIMIT :looks::bigint;
 
--- part: looked_tags
--- The same of a project's runs with a tag, or a name of one.
+-- part: with_tag(tag)
 SELECT g.run_id FROM :schema.tag g
-        WHERE g.project = :project::text AND g.tag = :tag::text AND g.run_id < :before::uuid AND g.run_id >= :from::uuid
-        ORDER BY g.run_id DESC LIMIT :looks::bigint;
+        WHERE g.project = :project::text AND g.tag = {tag} AND g.run_id < :before::uuid AND g.run_id >= :from::uuid;
+
+-- part: looked_tags
+-- The same of a project's runs with one of the :tags, or names of some: with the one that the fewest have, as far as
+-- :tag_count says that.
+{with_tag((SELECT chosen.tag FROM chosen))} ORDER BY g.run_id DESC LIMIT :looks::bigint;
 
 -- part: tagged_run
 -- The run of `k`. Each is found by itself: a join was planned to read all of them.
@@ -160,9 +163,17 @@ WITH found AS MATERIALIZED (
     LIMIT :max::bigint)
 {found_rows};
 
--- name: SEARCH_TAG
--- The same by :tag.
-WITH found AS MATERIALIZED (
+-- part: chosen_tag
+chosen AS MATERIALIZED (
+    SELECT w.tag FROM unnest(string_to_array(:tags::text, ',')) AS w(tag)
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS n FROM ({with_tag(w.tag)} LIMIT :tag_count::bigint) AS counted) AS c
+    ORDER BY c.n LIMIT 1);
+
+-- name: SEARCH_TAGS
+-- The same by its tags.
+WITH {chosen_tag},
+found AS MATERIALIZED (
     (SELECT l.run_id, false AS is_end FROM ({looked_tags}) k CROSS JOIN {tagged_run} l
     WHERE {is_searched} LIMIT :max::bigint)
     UNION ALL
@@ -191,9 +202,10 @@ SELECT point, state, count(*), NULL::uuid FROM found GROUP BY point, state
 UNION ALL
 (SELECT -1, 0, 0, e.run_id FROM looked e OFFSET :looks::bigint - 1 LIMIT 1);
 
--- name: COUNT_TAG
--- The same by :tag.
-WITH looked AS MATERIALIZED ({looked_tags}),
+-- name: COUNT_TAGS
+-- The same by its tags.
+WITH {chosen_tag},
+looked AS MATERIALIZED ({looked_tags}),
 found AS MATERIALIZED (SELECT {point_and_state} FROM looked k CROSS JOIN {tagged_run} l WHERE {is_searched})
 SELECT point, state, count(*), NULL::uuid FROM found GROUP BY point, state
 UNION ALL

@@ -75,6 +75,13 @@ SELECT run_id FROM tag
 WHERE app_id = :app_id AND tag = :tag AND run_id < :before AND run_id >= :from
 ORDER BY run_id DESC LIMIT :max;
 
+-- name: TAG_COUNT
+-- How many runs there are with a tag, or a name of one, up to :max.
+SELECT count(*) FROM (
+    SELECT 1 FROM app
+    CROSS JOIN tag ON tag.app_id = app.app_id AND tag.tag = :tag AND tag.run_id < :before AND tag.run_id >= :from
+    WHERE {in_scope} LIMIT :max);
+
 -- name: RUN_SEARCHED
 SELECT run.is_async, coalesce(result.state, run.has_begun), coalesce(result.reason, 0),
     coalesce(result.http_status, 0), run.has_webhook, {run_deliveries}, run.path, result.error, run.tags
