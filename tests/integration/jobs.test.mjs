@@ -195,6 +195,29 @@ test('a job goes on where it was after kills -9, and makes one run of each', asy
     assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
 });
 
+test('a job whose process is killed after each of its commits makes one run of each', async (t) => {
+    const { sidecar, ...all } = await stage(t, { app: failing().app });
+    const ask = control(sidecar);
+    await many_failed({ ...all, ask }, 12);
+    const id = await made(ask, { what: 'rerun', filter: { state: 'failure', until: Date.now() } });
+    const has_ended = async () => (await sidecar.sql('SELECT ended_ms FROM job'))[0].ended_ms > 0;
+    await sidecar.kill();
+    for (let life = 1; !(await has_ended()); life++) {
+        sidecar.env.HOOKLINE_CRASH_AT = `batch-committed:${2 + (life % 6)}`;
+        await sidecar.start(null);
+        await until('it is dead, or the job has ended', async () => !sidecar.isRunning || has_ended());
+        if (sidecar.isRunning) await sidecar.kill();
+        assert.ok(life < 40, 'each life does a little of it');
+    }
+    delete sidecar.env.HOOKLINE_CRASH_AT;
+    await sidecar.start();
+    const job = await shown(ask, id);
+    assert.deepEqual([job.state, job.total, job.done], ['done', 12, 12]);
+    const times = await reruns(ask);
+    assert.equal(times.size, 12);
+    assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
+});
+
 test('a replica that dies leaves its job to another, which makes one run of each', async (t) => {
     const replicas = await fleet(t, { app: failing().app });
     const a = await replicas.add('a');

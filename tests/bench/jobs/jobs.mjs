@@ -1,6 +1,8 @@
 // jobs.mjs - what new calls notice of a job that sends very many webhooks again: how long they take beside it and without
 // it, in turns, and whether any is refused. README.md has what it said last.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import http from 'node:http';
 import { test } from '../../integration/lib/case.mjs';
 import { control } from '../../integration/lib/rest.mjs';
@@ -49,12 +51,21 @@ const told = (all, kind) => {
     return { n: ms.length, p50: at(ms, 0.5), p99: at(ms, 0.99), refused: all.reduce((n, sum) => n + sum[kind].refused, 0) };
 };
 
+/** Answers 410 to all, in a process of its own: the caller's clock is not to feel it. */
+async function refuser(t) {
+    const code = `const s = require('http').createServer((q, r) => { q.resume(); r.writeHead(410).end(); }).listen(0, '127.0.0.1', () => console.log(s.address().port))`;
+    const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+    t.after(() => child.kill());
+    const [port] = await once(child.stdout, 'data');
+    return `http://127.0.0.1:${`${port}`.trim()}/`;
+}
+
 test('calls beside a job', { limit: 1_200_000 }, async (t) => {
     const app = (x) => x.send(200, {}, '{}');
     const all = await stage(t, { app, env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1', HOOKLINE_LOG_LEVEL: 'warn' } });
     const { receiver, sidecar } = all;
     const ask = control(sidecar);
-    const dead = receiver.script('/dead', 410), good = receiver.url('/good');
+    const dead = await refuser(t), good = receiver.url('/good');
     let left = DEAD;
     const begin = async () => {
         while (left-- > 0) {
