@@ -258,6 +258,22 @@ test('where nothing failed it says so', async (t) => {
     await page.getByRole('region', { name: 'Failures by reason' }).getByText('Nothing failed in this span.').waitFor();
 });
 
+test('charts are drawn anew in another zone and at another width', async (t) => {
+    const { open } = await scene(t);
+    const page = await open({ timezoneId: 'Asia/Kolkata', viewport: { width: 1440, height: 900 } });
+    const chart = page.getByRole('img', { name: /^Runs ended/ });
+    await chart.locator('rect').first().waitFor();
+    const times = async () => (await chart.locator('.axis').allTextContents()).filter((text) => text.includes(':'));
+    const before = await times();
+    assert.ok(before.length > 1, String(before));
+    await page.getByRole('button', { name: 'UTC' }).click();
+    assert.ok((await times()).every((text) => !before.includes(text)), 'half an hour and more apart');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await until('it has the room there is', () =>
+        chart.evaluate((svg) => svg.clientWidth < 390 && svg.getAttribute('viewBox').split(' ')[2] === `${svg.clientWidth}`),
+    );
+});
+
 test('of many apps the table has those with most runs, and all when they are wanted', async (t) => {
     const { open } = await scene(t);
     const page = await open({ hash: '#/runs' });

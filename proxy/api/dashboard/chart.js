@@ -1,7 +1,7 @@
 // chart.js - a chart over time, as lines or as bars upon each other, in SVG. What is pointed at is told above it; a click
 // or Enter opens it, and a span that is drawn over, or marked by Shift and an arrow key, is what all charts show next.
 import { fill, h, s } from './dom.js';
-import { formatter, isUtc } from './zone.js';
+import { formatter, isUtc, onZone } from './zone.js';
 
 const LEAST_WIDTH = 240;
 const LEFT = 54;
@@ -85,6 +85,8 @@ export class Chart {
         on('pointerleave', () => this.#press === null && this.#tellAll(null));
         on('blur', () => this.#leave());
         on('keydown', (event) => this.#onKey(event));
+        onZone(this.#svg, () => this.#redraw());
+        new ResizeObserver(() => this.#drawn?.width !== this.#room() && this.#redraw()).observe(this.#svg);
         if (!onOpen) return;
         on('pointerdown', (event) => this.#onPress(event));
         on('pointerup', (event) => this.#onRelease(event));
@@ -96,13 +98,21 @@ export class Chart {
         const { at, values } = data;
         const sums = isBars ? at.map((_, i) => values.reduce((sum, list) => sum + list[i], 0)) : values.flat().filter((value) => value !== null);
         const scale = isLog ? logarithmic(least, sums.filter((value) => value > 0)) : linear(least, Math.max(0, ...sums));
-        // As wide as there is room for, so that its text is as large as the page's.
-        this.#drawn = { ...data, scale, width: Math.max(LEAST_WIDTH, this.#svg.clientWidth) };
+        this.#drawn = { ...data, scale, width: this.#room() };
         fill(this.#svg, this.#axes(), isBars ? this.#bars() : values.map((list, i) => this.#line(list, i)));
         this.#svg.setAttribute('viewBox', `0 0 ${this.#drawn.width} ${height}`);
         this.#svg.setAttribute('aria-label', this.#describe());
         if (at.length) this.point(this.#pointer);
         else fill(this.#readout, 'The first figures come after ten seconds.');
+    }
+
+    #redraw() {
+        if (this.#drawn) this.draw(this.#drawn);
+    }
+
+    /** As wide as there is room for, so that its text is as large as the page's. */
+    #room() {
+        return Math.max(LEAST_WIDTH, this.#svg.clientWidth);
     }
 
     /* ---- where things are ---- */
