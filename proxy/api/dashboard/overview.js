@@ -13,7 +13,8 @@ import { addStyle } from './stylesheet.js';
 await addStyle('overview.css');
 
 const EVERY = 10_000;
-const BY_APP = 30_000; /* six series for one */
+const LARGE = 30_000; /* an answer of six series for one, or of many apps */
+const MANY = 50; /* apps */
 const SLOW = 60_000; /* a long span changes little from look to look */
 const SLOWER = 300_000; /* and each failure in it is looked at */
 const ROWS = 10;
@@ -98,7 +99,8 @@ export function showOverview(section, lists, span, acts, onOverview) {
         renew(reasons, showReasons(overview.total, span));
         showApps(apps, overview, span);
         showFailing(failing, overview.destinations);
-        return span.isByApp ? BY_APP : span.period === 'hour' ? EVERY : SLOW;
+        if (span.period !== 'hour') return SLOW;
+        return span.isByApp || overview.apps.length > MANY ? LARGE : EVERY;
     }
 
     async function turnErrors(signal) {
