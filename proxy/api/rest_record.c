@@ -96,6 +96,12 @@ static json_t *queued_ms(const struct hl_run_row *run)
     return run->attempt > 1 ? json_null() : span(run->created_ms, run->started_ms);
 }
 
+/* To a hundredth of a millisecond; null: it is not known, or there was none. */
+static json_t *part(int64_t us)
+{
+    return us > 0 ? json_real((double)((us + 5) / 10) / 100) : json_null();
+}
+
 static bool add_attempt(json_t *list, const struct hl_attempt_entry *entry)
 {
     json_t *json = HL_JSON_OBJECT({"attempt", json_integer(entry->attempt)},
@@ -151,6 +157,8 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"started_at", hl_json_time(run->started_ms)},
         {"finished_at", hl_json_time(run->finished_ms)}, {"queued_ms", queued_ms(run)},
         {"run_ms", span(run->started_ms, end_or_now(run->finished_ms))},
+        {"gate_ms", part(run->parts.gate_us)}, {"connect_ms", part(run->parts.connect_us)},
+        {"first_byte_ms", part(run->parts.first_byte_us)},
         {"priority", json_string(hl_priority_text(run->terms.priority))},
         {"tags", tags_json(run->tags)}, {"attempts", json_integer(run->attempt)},
         {"attempt_log", attempt_log(run)},
@@ -193,7 +201,9 @@ json_t *hl_rest_recent_json(
         {"path", hl_json_text(hl_recent_path(run))}, {"created_at", hl_json_time(run->created_ms)},
         {"started_at", hl_json_time(started_ms)}, {"finished_at", hl_json_time(run->finished_ms)},
         {"queued_ms", span(run->created_ms, started_ms > 0 ? started_ms : end_ms)},
-        {"run_ms", span(started_ms, end_ms)},
+        {"run_ms", span(started_ms, end_ms)}, {"gate_ms", part(run->parts.gate_us)},
+        {"connect_ms", part(run->parts.connect_us)},
+        {"first_byte_ms", part(run->parts.first_byte_us)},
         {"priority", json_string(hl_priority_text(run->priority))},
         {"tags", tags_json(hl_str_from(run->tags))}, {"attempts", json_integer(1)},
         {"attempt_log", json_array()}, {"next_attempt_at", json_null()}, {"rerun_of", json_null()},

@@ -43,10 +43,13 @@ static void begin_wait(struct hl_run *run)
     run->times.waits_us = hl_clock_mono_us();
 }
 
-static void end_wait(struct hl_run *run)
+/* How long it was. */
+static uint64_t end_wait(struct hl_run *run)
 {
-    run->times.queued_us += hl_clock_mono_us() - run->times.waits_us;
+    uint64_t us = hl_clock_mono_us() - run->times.waits_us;
+    run->times.queued_us += us;
     run->times.waits_us = 0;
+    return us;
 }
 
 /* ---- the gate ---- */
@@ -57,7 +60,7 @@ static void on_open(struct hl_gate_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.gate_wait);
     hl_counter_sub(&run->runs->metrics->waiting_at_gate, 1);
-    end_wait(run);
+    run->times.gate_us += end_wait(run);
     hl_timer_disarm(&run->timer);
     if (!hl_admission_ends_without_caller(run))
         ask(run);
@@ -100,7 +103,7 @@ static bool on_slot(struct hl_limiter_wait *wait)
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.slot_wait);
     hl_counter_sub(&run->runs->metrics->waiting_for_slot, 1);
-    end_wait(run);
+    (void)end_wait(run);
     if (hl_admission_ends_without_caller(run))
         return false;
     hl_timer_disarm(&run->timer);

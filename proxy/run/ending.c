@@ -30,8 +30,11 @@
 static void count_waits(struct hl_run *run, enum hl_mode mode, uint64_t us)
 {
     struct hl_worker_metrics *metrics = run->runs->metrics;
-    if (run->times.waits_us > 0)
-        run->times.queued_us += run->times.ended_us - run->times.waits_us;
+    if (run->times.waits_us > 0) {
+        uint64_t waited_us = run->times.ended_us - run->times.waits_us;
+        run->times.queued_us += waited_us;
+        run->times.gate_us += hl_list_is_linked(&run->app.gate_wait.node) ? waited_us : 0;
+    }
     if (run->times.queued_us > 0)
         hl_histogram_add(&metrics->queue_wait[mode], run->times.queued_us);
     else
@@ -53,6 +56,23 @@ static int64_t run_us(const struct hl_run *run, enum hl_run_reason reason)
 static int64_t queued_us(const struct hl_run *run)
 {
     return run->times.waits_us > 0 ? -1 : (int64_t)run->times.queued_us;
+}
+
+/* How the time was spent, as far as it came. */
+static struct hl_call_parts parts_of(const struct hl_run *run)
+{
+    const struct hl_run_times *t = &run->times;
+    uint64_t connect_us = t->connect_us;
+    if (t->connecting_from_us > 0)
+        connect_us += t->ended_us - t->connecting_from_us;
+    uint64_t sent_us = t->started_us + (hl_run_is_async(run) ? 0 : t->queued_us) + connect_us;
+    uint64_t first_us = t->first_us > 0 ? t->first_us : t->ended_us;
+    bool was_called = run->request.half != HL_REQUEST_HELD || connect_us > 0;
+    return (struct hl_call_parts){.gate_us = (int64_t)t->gate_us,
+        .connect_us = connect_us > 0 ? (int64_t)connect_us : was_called,
+        .first_byte_us = run->response.status == 0 ? 0
+                         : first_us > sent_us      ? (int64_t)(first_us - sent_us)
+                                                   : 1};
 }
 
 /* What the store has no record of is told to it in numbers. A tunnel's time says nothing of the app. */
@@ -83,6 +103,7 @@ static void count_end(
         hl_counter_add(&metrics->runs_finished[mode][state], 1);
     count_waits(run, mode, us);
     tally_end(run, state, reason, (int64_t)(us / 1000));
+    run->parts = parts_of(run);
     hl_recent_end(run, state, reason, (int64_t)(us / 1000));
     hl_call_span_end(run, state, reason);
     if (hl_run_is_async(run)) {
@@ -198,6 +219,7 @@ void hl_ending_conclude(
     o->reason = reason;
     o->http_status = run->response.status;
     o->finished_ms = run->times.started_ms + duration_ms(run);
+    o->parts = run->parts;
     run->store.finish->run_us = run_us(run, reason);
     run->store.finish->queued_us = queued_us(run);
     log_end(run);

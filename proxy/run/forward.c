@@ -13,6 +13,7 @@
 #include "app/upstream.h"
 #include "app/visits.h"
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "caller/client.h"
@@ -123,6 +124,8 @@ static void on_connection(struct hl_upstream_wait *wait, struct hl_upstream *ups
 {
     struct hl_run *run = HL_CONTAINER_OF(wait, struct hl_run, app.wait);
     run->app.upstream = upstream;
+    run->times.connect_us += hl_clock_mono_us() - run->times.connecting_from_us;
+    run->times.connecting_from_us = 0;
     if (upstream) {
         hl_counter_add(&run->runs->metrics->upstream_connects, upstream->calls == 0);
         if (!hl_admission_ends_without_caller(run))
@@ -166,6 +169,7 @@ static void connect_run(struct hl_run *run)
         send_page(run);
         return;
     }
+    run->times.connecting_from_us = hl_clock_mono_us();
     hl_upstream_wait_init(&run->app.wait, on_connection);
     hl_upstream_wait_begin(&run->app.wait, &runs->pool,
         hl_run_is_async(run) ? runs->config->app_start_timeout_ms

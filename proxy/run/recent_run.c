@@ -163,6 +163,7 @@ void hl_recent_admit(struct hl_run *run, int64_t queued_ms)
 static void note_answer(struct hl_recent_run *r, const struct hl_run *run)
 {
     r->http_status = run->response.status;
+    r->parts = run->parts;
     if (run->response.status != 0)
         r->response_size = run->response.size;
     if (run->response.status == 101)

@@ -32,11 +32,14 @@ struct hl_span;
 /* Monotonic, but for the last. */
 struct hl_run_times {
     uint64_t started_us;
-    uint64_t ended_us;  /* 0: it goes on */
-    uint64_t first_us;  /* the app's head was there; 0: not before the loop turn of the end */
-    uint64_t queued_us; /* how long it has waited for its turn: at the gate, for a slot, stored */
-    uint64_t waits_us;  /* since when it waits for it again; 0: it does not */
-    int64_t started_ms; /* started_us by the wall clock */
+    uint64_t ended_us;   /* 0: it goes on */
+    uint64_t first_us;   /* the app's head was there; 0: not before the loop turn of the end */
+    uint64_t queued_us;  /* how long it has waited for its turn: at the gate, for a slot, stored */
+    uint64_t waits_us;   /* since when it waits for it again; 0: it does not */
+    uint64_t gate_us;    /* of queued_us, what it waited at the gate */
+    uint64_t connect_us; /* how long it has waited for new connections */
+    uint64_t connecting_from_us; /* since when it waits for one; 0: it does not */
+    int64_t started_ms;          /* started_us by the wall clock */
 };
 
 /* What the caller can take. */
@@ -115,6 +118,7 @@ struct hl_run {
     struct hl_slot_name name; /* in runs->slots, once the store is told of it */
     struct hl_id id;
     struct hl_run_times times;
+    struct hl_call_parts parts; /* once it has ended */
     enum hl_run_stage stage;
     struct hl_run_caller caller;
 

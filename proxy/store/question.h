@@ -37,6 +37,15 @@ struct hl_kept_request {
 };
 void hl_kept_request_fini(struct hl_kept_request *r); /* wipes them; twice is harmless */
 
+/* A run that repeats another one. */
+#define HL_RERUNS_SHOWN 10
+
+struct hl_rerun {
+    struct hl_id run_id;
+    enum hl_run_state state;
+    int64_t created_ms;
+};
+
 /* GET_RUN: reply OK fills `run` and `outcome` (whose body has no bytes unless with_body). CORRUPT:
  * all but the body, whose bytes are not those that were stored; its place says DROPPED. */
 struct hl_get_run {
@@ -58,6 +67,9 @@ struct hl_get_run {
     /* Where it is shared, owned by the message: what the run said last of how far it is; and where the other
      * replica is reached that has it just now. */
     struct hl_buf progress, home;
+    bool with_reruns; /* the newest that repeat it, below */
+    struct hl_rerun reruns[HL_RERUNS_SHOWN];
+    size_t n_reruns;
     enum hl_asked_request with_request;
     struct hl_kept_request request; /* with_request; owned by the message */
 };

@@ -70,6 +70,9 @@ static const struct hl_column outcome_columns[] = {
     HL_COLUMN(struct hl_outcome, encoding, INT),
     HL_COLUMN(struct hl_outcome, escaped_size, INT),
     HL_COLUMN_OR_NULL(struct hl_outcome, error, RAW),
+    HL_COLUMN_OR_NULL(struct hl_outcome, parts.gate_us, INT),
+    HL_COLUMN_OR_NULL(struct hl_outcome, parts.connect_us, INT),
+    HL_COLUMN_OR_NULL(struct hl_outcome, parts.first_byte_us, INT),
 };
 const struct hl_columns hl_outcome_columns = HL_COLUMNS(outcome_columns);
 
@@ -180,6 +183,7 @@ void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome)
     row->response_size = (int64_t)outcome->body.size;
     row->body_where = outcome->body.where;
     row->encoding = outcome->encoding;
+    row->parts = outcome->parts;
 }
 
 void hl_run_row_fini(struct hl_run_row *row)

@@ -144,6 +144,14 @@ const char *hl_encoding_text(enum hl_encoding encoding);
 #define HL_CONTENT_FIELD_MAX                                                                       \
     255 /* longer Content-Type or Content-Encoding values are cut to nothing */
 
+/* How the time of a call was spent, microseconds. 0: that there was none of it, or it is not known; what took no time, as
+ * a kept connection, is 1. */
+struct hl_call_parts {
+    int64_t gate_us;       /* at the app's gate, which is part of the wait before it */
+    int64_t connect_us;    /* until there was a connection */
+    int64_t first_byte_us; /* from there until the head of the app's answer */
+};
+
 /* How a run ended. */
 struct hl_outcome {
     enum hl_run_state state;
@@ -157,6 +165,7 @@ struct hl_outcome {
     enum hl_encoding encoding;
     uint64_t escaped_size;             /* TEXT: bytes inside the JSON string */
     char error[HL_ERROR_LINE_MAX + 1]; /* FAILURE: what the app said went wrong; empty: nothing */
+    struct hl_call_parts parts;        /* of the last attempt */
     struct hl_body body;
 };
 
@@ -199,12 +208,13 @@ struct hl_run_row {
      * empty: none, or not known; and `identity`: who made it; empty: nobody was asked, or not known */
     struct hl_str project, app, method, path, content_type, content_encoding;
     struct hl_str replica, identity;
-    struct hl_str error;       /* of a failure, as hl_outcome has it; empty: none */
-    struct hl_str tags;        /* as accepted (base/tag.h); empty: none; in `strings`, too */
-    struct hl_str attempt_log; /* attempt.h; likewise */
-    struct hl_id rerun_of;     /* nil: none */
-    int64_t next_attempt_ms;   /* by the steady clock; 0: it waits for none */
-    char *strings;             /* owned, malloc */
+    struct hl_str error;        /* of a failure, as hl_outcome has it; empty: none */
+    struct hl_str tags;         /* as accepted (base/tag.h); empty: none; in `strings`, too */
+    struct hl_call_parts parts; /* of the last attempt, when it has ended */
+    struct hl_str attempt_log;  /* attempt.h; in `strings`, too */
+    struct hl_id rerun_of;      /* nil: none */
+    int64_t next_attempt_ms;    /* by the steady clock; 0: it waits for none */
+    char *strings;              /* owned, malloc */
 };
 /* What the end of the run says in its row. */
 void hl_run_row_end(struct hl_run_row *row, const struct hl_outcome *outcome);

@@ -147,7 +147,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const before = await old.begin();
     await old.finished(before);
     await old.sidecar.stop();
-    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress, DROP COLUMN answer_head, DROP COLUMN error, DROP COLUMN tags');
+    await all.rows('ALTER TABLE ~.run DROP COLUMN replica, DROP COLUMN priority, DROP COLUMN log, DROP COLUMN attempt_log, DROP COLUMN identity, DROP COLUMN keeps, DROP COLUMN rerun_of, DROP COLUMN progress, DROP COLUMN answer_head, DROP COLUMN error, DROP COLUMN tags, DROP COLUMN gate_us, DROP COLUMN connect_us, DROP COLUMN first_byte_us');
     await all.rows('ALTER TABLE ~.node DROP COLUMN key_check, DROP COLUMN role');
     await all.rows('ALTER TABLE ~.ticket DROP COLUMN timeout_ms, DROP COLUMN start_by, DROP COLUMN class, DROP COLUMN subject, DROP COLUMN turn, DROP COLUMN max_attempts, DROP COLUMN progress, DROP COLUMN lane, DROP COLUMN has_caller');
     await all.rows('ALTER TABLE ~.delivery_ticket DROP COLUMN is_waiting');
@@ -170,7 +170,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '21');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '22');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

@@ -70,6 +70,48 @@ test('a run says how long it waited and how long it ran, so far or in all', asyn
     assert.ok((await show(queued)).queued_ms > 0 && (await show(sync)).queued_ms > 0);
 });
 
+test('a run says how its time in the app was spent, stored or not', async (t) => {
+    const { app, call, sidecar, receiver } = await stage(t, {
+        env: { HOOKLINE_WORKERS: '1', HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '10ms' },
+        app: (x) => x.send(app.requests.length === 3 ? 503 : 200, {}, 'a'),
+    });
+    const ask = control(sidecar);
+    const queries = [
+        {}, // on a new connection
+        {}, // on the same one
+        { async: 'true' }, // at its second attempt
+        { webhookEndpoint: receiver.url() },
+    ];
+    const parts = ({ gate_ms: gated, connect_ms: connect, first_byte_ms: byte }) => [gated, connect, byte];
+    for (const [i, query] of queries.entries()) {
+        const { id } = await call(RUN, { query });
+        const run = await finished(ask, id);
+        const row = (await ask('GET', RUNS)).json().runs.find(({ run_id: other }) => other === id);
+        const [gated, connect, byte] = parts(run);
+        assert.deepEqual(parts(row), parts(run));
+        assert.equal(gated, null, 'the app was ready');
+        if (i === 0) assert.ok(connect > 0, `${connect} ms`);
+        else assert.equal(connect, 0, 'it was kept');
+        assert.ok(byte >= 0 && connect + byte < run.run_ms + 2, `${connect} and ${byte} of ${run.run_ms} ms`);
+    }
+    await app.close();
+    const { id } = await call(RUN);
+    assert.deepEqual(parts(await finished(ask, id))[2], null, 'nothing came');
+});
+
+test('a run says which ones repeat it, the newest first', async (t) => {
+    const { call, sidecar } = await stage(t, { env: { HOOKLINE_KEEP_REQUESTS: 'all' } });
+    const ask = control(sidecar);
+    const { id } = await call(RUN, { query: { async: 'true' }, body: '{}' });
+    assert.deepEqual((await finished(ask, id)).reruns, []);
+    const again = [];
+    for (let i = 0; i < 2; i++) again.unshift((await ask('POST', `${RUNS}/${id}/rerun`)).json().run_id);
+    for (const other of again) assert.deepEqual([(await finished(ask, other)).rerun_of, (await finished(ask, other)).reruns], [id, []]);
+    const { reruns } = await finished(ask, id);
+    assert.deepEqual(reruns.map((one) => [one.run_id, one.state]), again.map((other) => [other, 'success']));
+    assert.match(reruns[0].created_at, TIME);
+});
+
 test('the list has asynchronous and synchronous runs, newest first, with every member', async (t) => {
     const { call, sidecar } = await stage(t);
     const ask = control(sidecar);

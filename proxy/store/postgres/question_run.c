@@ -97,6 +97,28 @@ static enum hl_err read_answer_head(
     return HL_OK;
 }
 
+static uint64_t take_number(struct hl_str *from, size_t n)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < n; i++)
+        value = value << 8 | (uint8_t)from->p[i];
+    *from = (struct hl_str){from->p + n, from->n - n};
+    return value;
+}
+
+/* As ASK_RUN packs them. */
+static void read_reruns(struct hl_str packed, struct hl_get_run *g)
+{
+    while (packed.n >= sizeof(struct hl_id) + 10 && g->n_reruns < HL_RERUNS_SHOWN) {
+        struct hl_rerun *rerun = &g->reruns[g->n_reruns++];
+        memcpy(rerun->run_id.b, packed.p, sizeof(rerun->run_id.b));
+        packed =
+            (struct hl_str){packed.p + sizeof(rerun->run_id.b), packed.n - sizeof(rerun->run_id.b)};
+        rerun->state = (enum hl_run_state)take_number(&packed, 2);
+        rerun->created_ms = (int64_t)take_number(&packed, 8);
+    }
+}
+
 /* Kept streams of synchronous calls are gone as soon as their retention is over, whenever they are removed. */
 static void hide_old_stream(const struct hl_pg_store *s, struct hl_get_run *g)
 {
@@ -126,6 +148,7 @@ static enum hl_pg_sql bind_get_run(
     hl_pg_add_int(p, HL_PG_P_RANGE_FROM, (int64_t)g->range_from);
     hl_pg_add_int(p, HL_PG_P_RANGE_MAX, g->range_max);
     hl_pg_add_int(p, HL_PG_P_WITH_HEAD, g->with_head);
+    hl_pg_add_int(p, HL_PG_P_RERUNS, g->with_reruns ? HL_RERUNS_SHOWN : 0);
     hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
     return HL_PG_DO_ASK_RUN;
 }
@@ -155,6 +178,8 @@ static enum hl_err read_get_run(
         err = hl_buf_append_str(&g->progress, hl_pg_str(&row));
     if (!err)
         err = hl_buf_append_str(&g->home, hl_pg_str(&row));
+    if (!err)
+        read_reruns(hl_pg_str(&row), g);
     if (!err)
         hide_old_stream(s, g);
     if (!err && (!hl_store_name_fits(g->run.project, g->project) ||

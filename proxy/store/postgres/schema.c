@@ -369,10 +369,16 @@ static const char *const twenty_first[] = {
     " items bytea NOT NULL, PRIMARY KEY (job_id, n))",
     NULL};
 
+/* How the time of a call was spent, of what ends from here on; and which runs repeat another one. */
+static const char *const twenty_second[] = {
+    "ALTER TABLE ~.run ADD COLUMN gate_us bigint, ADD COLUMN connect_us bigint,"
+    " ADD COLUMN first_byte_us bigint",
+    "CREATE INDEX run_again ON ~.run (rerun_of, run_id) WHERE rerun_of IS NOT NULL", NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth, eighteenth, nineteenth, twentieth, twenty_first};
+    seventeenth, eighteenth, nineteenth, twentieth, twenty_first, twenty_second};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

@@ -213,6 +213,22 @@ static enum hl_err ask_place(struct hl_reading *r, struct hl_get_run *g)
     return HL_OK;
 }
 
+static enum hl_err ask_reruns(struct hl_reading *r, struct hl_get_run *g)
+{
+    struct hl_sql_row from;
+    struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_RERUNS);
+    hl_sql_bind_id(args, HL_ASK_P_RUN_ID, &g->run_id);
+    hl_sql_bind_int(args, HL_ASK_P_MAX, HL_RERUNS_SHOWN);
+    enum hl_err err;
+    while (!(err = hl_reading_row(r, HL_ASK_RERUNS, &from))) {
+        struct hl_rerun *rerun = &g->reruns[g->n_reruns++];
+        hl_sql_id(&from, &rerun->run_id);
+        rerun->state = (enum hl_run_state)hl_sql_int(&from);
+        rerun->created_ms = hl_sql_int(&from);
+    }
+    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+}
+
 enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
 {
     enum hl_err err = ask_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
@@ -230,6 +246,8 @@ enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
         err = ask_request(r, g);
     if (!err && g->with_place && g->run.state == HL_RUN_QUEUED)
         err = ask_place(r, g);
+    if (!err && g->with_reruns)
+        err = ask_reruns(r, g);
     if (err) {
         hl_get_run_fini(g);
         return err;

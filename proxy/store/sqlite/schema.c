@@ -48,7 +48,8 @@ static const char *const newest[] = {
     " turn_subject INTEGER NOT NULL DEFAULT 0, max_attempts INTEGER, attempt_log TEXT,"
     " identity TEXT NOT NULL DEFAULT '', rerun_of BLOB, webhook_lane INTEGER, webhook_url BLOB,"
     " webhook_secret BLOB, traceparent TEXT, tags TEXT) WITHOUT ROWID;"
-    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);" TAG_TABLE,
+    "CREATE INDEX run_by_app ON run (app_id, is_async, run_id);" TAG_TABLE
+    "CREATE INDEX run_again ON run (rerun_of, run_id) WHERE rerun_of IS NOT NULL;",
     "CREATE TABLE ticket (number INTEGER PRIMARY KEY, run_id BLOB NOT NULL,"
     " is_async INTEGER NOT NULL, head BLOB," BODY_COLUMNS
     ", timeout_ms INTEGER, start_by_ms INTEGER);"
@@ -59,7 +60,8 @@ static const char *const newest[] = {
     " content_type TEXT NOT NULL, content_encoding TEXT NOT NULL, encoding INTEGER NOT NULL,"
     " escaped_size INTEGER NOT NULL," BODY_COLUMNS
     ", app_id INTEGER NOT NULL DEFAULT 0, is_async INTEGER NOT NULL DEFAULT 0,"
-    " state INTEGER NOT NULL DEFAULT 0, is_stream INTEGER NOT NULL DEFAULT 0, error TEXT);"
+    " state INTEGER NOT NULL DEFAULT 0, is_stream INTEGER NOT NULL DEFAULT 0, error TEXT,"
+    " gate_us INTEGER, connect_us INTEGER, first_byte_us INTEGER);"
     "CREATE INDEX result_file ON result (body_file) WHERE body_file IS NOT NULL;"
     "CREATE INDEX result_by_state ON result (app_id, state, is_async, run_id);"
     "CREATE INDEX result_stream ON result (finished_ms, number) WHERE is_stream = 1;"
@@ -292,6 +294,12 @@ static const char *const changes[] = {
     "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"
     "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"
     " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;",
+
+    /* How the time of a call was spent, of what ends from here on; and which runs repeat another one. */
+    "ALTER TABLE result ADD COLUMN gate_us INTEGER;"
+    "ALTER TABLE result ADD COLUMN connect_us INTEGER;"
+    "ALTER TABLE result ADD COLUMN first_byte_us INTEGER;"
+    "CREATE INDEX run_again ON run (rerun_of, run_id) WHERE rerun_of IS NOT NULL;",
 };
 
 #define NEWEST ((int)HL_ARRAY_LEN(changes) + 1)

@@ -268,7 +268,11 @@ Test(forward, waits_for_the_gate_and_goes_on_at_once_when_it_opens)
     gate_open();
     cr_assert_eq(run->stage, HL_STAGE_CONNECTING);
     cr_assert_eq(hl_counter_get(&metrics.waiting_at_gate), 0);
+    cr_assert_gt(run->times.gate_us, 0);
+    cr_assert_eq(run->times.gate_us, run->times.queued_us, "it waited for nothing else");
     app_await(app_accept(), GET);
+    cr_assert_gt(run->times.connect_us, 0);
+    cr_assert_eq(run->times.connecting_from_us, 0);
 }
 
 Test(forward, says_when_to_come_again_when_the_gate_stays_shut)

@@ -130,6 +130,36 @@ STORE_TEST(rerun_says_of_which_run_it_is)
     hl_get_run_fini(&g);
 }
 
+STORE_TEST(run_says_which_ones_repeat_it_the_newest_first)
+{
+    enum { MADE = HL_RERUNS_SHOWN + 2 };
+    struct hl_id first, made[MADE];
+    init(f, HL_KEEP_REQUESTS_FAILED);
+    first = run_to(f, HL_RUN_FAILURE);
+    for (int i = 0; i < MADE; i++) {
+        struct hl_accept *a = make_accept(f, HL_STORE_ACCEPT, &(struct run_spec){.body = "ping"});
+        a->rerun_of = first;
+        made[i] = a->run_id;
+        cr_assert_eq(ask(f, &f->worker, &a->m), HL_OK);
+        hl_accept_free(a);
+    }
+    cr_assert_eq(cancel_run(f, &made[MADE - 1]), HL_OK);
+    struct hl_get_run g = {.m.msg.type = HL_STORE_GET_RUN, .run_id = first, .with_reruns = true};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    cr_assert_eq(g.n_reruns, HL_RERUNS_SHOWN);
+    for (int i = 0; i < HL_RERUNS_SHOWN; i++) {
+        const struct hl_rerun *r = &g.reruns[i];
+        cr_assert(hl_id_eq(&r->run_id, &made[MADE - 1 - i]), "%d", i);
+        cr_assert_eq(r->state, i == 0 ? HL_RUN_CANCELLED : HL_RUN_QUEUED, "%d", i);
+        cr_assert_gt(r->created_ms, 0);
+    }
+    hl_get_run_fini(&g);
+    g = (struct hl_get_run){.m.msg.type = HL_STORE_GET_RUN, .run_id = made[0], .with_reruns = true};
+    cr_assert_eq(ask(f, &f->asker, &g.m), HL_OK);
+    cr_assert_eq(g.n_reruns, 0);
+    hl_get_run_fini(&g);
+}
+
 static void dies_inside(enum hl_store_kind kind)
 {
     struct fixture f;

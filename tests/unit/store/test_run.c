@@ -63,6 +63,25 @@ STORE_TEST(empty_body_and_none_are_told_apart)
     hl_claimed_free(b);
 }
 
+STORE_TEST(how_the_time_of_a_call_was_spent_stays_with_its_run)
+{
+    struct hl_id id;
+    struct hl_get_run g;
+    cr_assert_eq(record_run(f, (struct run_spec){.project = "p"}, &id), HL_OK);
+    struct hl_finish *finish = make_finish(&id, 1, "done");
+    finish->outcome.parts = (struct hl_call_parts){
+        .gate_us = 7, .connect_us = 1, .first_byte_us = INT64_C(90000000000)};
+    cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
+    hl_finish_free(finish);
+    if (f->config.store != HL_STORE_MEMORY)
+        fixture_reopen(f);
+    cr_assert_eq(get_run(f, &id, &g), HL_OK);
+    hl_body_fini(&g.outcome.body);
+    cr_assert_eq(g.run.parts.gate_us, 7);
+    cr_assert_eq(g.run.parts.connect_us, 1);
+    cr_assert_eq(g.run.parts.first_byte_us, INT64_C(90000000000));
+}
+
 STORE_TEST(oldest_run_is_claimed_first)
 {
     struct hl_id ids[5];

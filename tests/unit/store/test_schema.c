@@ -126,7 +126,7 @@ Test(schema, version_1_is_brought_up_to_date_with_all_that_is_in_it)
     cr_assert(hl_id_parse(HL_STR("01935000-0000-7000-8000-00000000000b"), &queued));
     write_version_1(&queued);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 23);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 24);
 
     struct hl_list_runs l = {
         .m.msg.type = HL_STORE_LIST_RUNS, .project = "p", .state = -1, .is_async = -1, .limit = 10};
@@ -405,6 +405,8 @@ static const char back_to_12[] =
     "ALTER TABLE run DROP COLUMN webhook_secret; ALTER TABLE run DROP COLUMN traceparent;"
     "DROP TABLE tag; ALTER TABLE run DROP COLUMN tags;"
     "DROP INDEX result_failed; ALTER TABLE result DROP COLUMN error;"
+    "DROP INDEX run_again; ALTER TABLE result DROP COLUMN gate_us;"
+    "ALTER TABLE result DROP COLUMN connect_us; ALTER TABLE result DROP COLUMN first_byte_us;"
     "DROP VIEW every_attempt; ALTER TABLE delivery DROP COLUMN attempt_ms;"
     "DROP TABLE job; DROP TABLE job_piece;"
     "DROP TABLE audit; DROP TABLE tally; DELETE FROM meta WHERE k = 'counted_ms';"
@@ -448,7 +450,7 @@ Test(schema, version_12_is_brought_up_to_date_with_deliveries_in_every_state)
     struct hl_id waiting;
     write_version_12(&waiting);
     fixture_open(&f);
-    cr_assert_eq(query(&f, "PRAGMA user_version"), 23);
+    cr_assert_eq(query(&f, "PRAGMA user_version"), 24);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 1"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM delivery WHERE state = 2"), 1);
     cr_assert_eq(query(&f, "SELECT count(*) FROM attempt WHERE report IS NULL"), 3);

@@ -91,7 +91,8 @@ runs AS (
     SELECT run_id, project, app, state, is_async = 1, url IS NOT NULL, {run_columns},
         nullif(started_ms, 0), attempt, epoch, head, url, secret, traceparent, lane,
         request_where, request_size, request_sha256, request_file, request_bytes, nullif(finished_ms, 0),
-        reason, http_status, content_type, content_encoding, encoding, escaped_size, error, body_where,
+        reason, http_status, content_type, content_encoding, encoding, escaped_size, error,
+        gate_us, connect_us, first_byte_us, body_where,
         body_size, body_sha256, body_file, body_bytes, nullif(attempt_log, ''), log, keeps
     FROM input ON CONFLICT (run_id) DO NOTHING
     RETURNING run_id),

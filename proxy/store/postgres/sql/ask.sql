@@ -36,7 +36,8 @@ CASE WHEN :place_looks::bigint > 0 AND t.node_id IS NULL AND t.run_id IS NOT NUL
 
 -- name: ASK_RUN
 -- :with_body whether with its bytes, :with_log with its log, :place_looks places to count, :with_request what of its request;
--- :range_from, :range_max a part of its answer, as far as it has come; :with_head whether with the head of its answer.
+-- :range_from, :range_max a part of its answer, as far as it has come; :with_head whether with the head of its answer;
+-- :reruns how many of those that repeat it, newest first: 16 bytes of the id, 2 of the state, 8 of the time each.
 SELECT {run_row},
     CASE :with_body::bigint WHEN 1 THEN r.body_bytes END,
     CASE :with_log::bigint WHEN 1 THEN r.log END,
@@ -68,7 +69,18 @@ SELECT {run_row},
         SELECT s.answer_head FROM :schema.stream s
         WHERE s.run_id = r.run_id AND s.attempt = t.attempt AND s.at = 0)) END,
     coalesce(t.progress, r.progress),
-    (SELECT n.address FROM :schema.node n WHERE n.node_id = t.node_id AND n.node_id <> :me::uuid AND NOT n.is_dead)
+    (SELECT n.address FROM :schema.node n WHERE n.node_id = t.node_id AND n.node_id <> :me::uuid AND NOT n.is_dead),
+    CASE WHEN :reruns::bigint > 0 THEN (
+        SELECT string_agg(uuid_send(x.run_id) || int2send(x.state::smallint) || int8send(x.created_ms), ''::bytea
+            ORDER BY x.run_id DESC)
+        FROM (
+            SELECT a.run_id, a.created_ms,
+                CASE WHEN a.state >= {run_state.success} THEN a.state WHEN q.node_id IS NULL THEN {run_state.queued}
+                    ELSE {run_state.running} END AS state
+            FROM :schema.run a
+            LEFT JOIN :schema.ticket q ON q.run_id = a.run_id
+            WHERE a.rerun_of = r.run_id AND (a.state < {run_state.success} OR a.finished_ms > :kept_since_ms::bigint)
+            ORDER BY a.run_id DESC LIMIT :reruns::bigint) x) END
 FROM :schema.run r
 LEFT JOIN :schema.ticket t ON t.run_id = r.run_id
 {delivery_counts}

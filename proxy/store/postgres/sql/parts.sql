@@ -179,7 +179,8 @@ ended AS (
     UPDATE :schema.run r SET state = e.state, reason = e.reason,
         http_status = e.http_status, finished_ms = e.finished_ms, content_type = e.content_type,
         content_encoding = e.content_encoding, encoding = e.encoding,
-        escaped_size = e.escaped_size, error = e.error, body_where = e.body_where, body_size = e.body_size,
+        escaped_size = e.escaped_size, error = e.error, gate_us = e.gate_us, connect_us = e.connect_us,
+        first_byte_us = e.first_byte_us, body_where = e.body_where, body_size = e.body_size,
         body_sha256 = e.body_sha256, body_file = e.body_file, body_bytes = e.body_bytes,
         log = e.log, answer_head = e.answer_head,
         head = CASE WHEN {keeps_request} THEN r.head END,
@@ -213,10 +214,13 @@ forwarding AS (
 streamed AS (
     DELETE FROM :schema.stream s USING gone g WHERE s.run_id = g.run_id);
 
+-- part: no_parts
+NULL::bigint AS gate_us, NULL::bigint AS connect_us, NULL::bigint AS first_byte_us;
+
 -- part: no_answer
 -- What ends without an answer of the app's.
 0 AS http_status, NULL::bytea AS content_type, NULL::bytea AS content_encoding,
-        {encoding.none} AS encoding, 0 AS escaped_size, NULL::bytea AS error, {body_where.none} AS body_where, 0 AS body_size,
+        {encoding.none} AS encoding, 0 AS escaped_size, NULL::bytea AS error, {no_parts}, {body_where.none} AS body_where, 0 AS body_size,
         NULL::bytea AS body_sha256, NULL::uuid AS body_file, NULL::bytea AS body_bytes,
         NULL::bytea AS log, NULL::bytea AS answer_head, NULL::bigint AS run_key, NULL::bigint AS wait_key;
 
@@ -228,7 +232,7 @@ CASE WHEN c.size > 0 THEN 200 ELSE 0 END AS http_status,
         NULL::bytea AS content_encoding,
         CASE WHEN c.size = 0 THEN {encoding.none} WHEN c.escaped >= 0 THEN {encoding.text}
             ELSE {encoding.base64} END AS encoding,
-        greatest(coalesce(c.escaped, 0), 0) AS escaped_size, NULL::bytea AS error,
+        greatest(coalesce(c.escaped, 0), 0) AS escaped_size, NULL::bytea AS error, {no_parts},
         CASE WHEN c.size = 0 THEN {body_where.none} WHEN c.size <= {HL_BODY_INLINE_MAX} THEN {body_where.inline}
             ELSE {body_where.file} END AS body_where,
         c.size AS body_size, c.sum AS body_sha256,

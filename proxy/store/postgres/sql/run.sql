@@ -274,8 +274,8 @@ ends AS ( -- one whose cancel was accepted is cancelled: hl_outcome_cancel
     SELECT i.run_id, CASE WHEN g.is_cancel_wished THEN {run_state.cancelled} ELSE i.state END AS state,
         CASE WHEN g.is_cancel_wished THEN {run_reason.none} ELSE i.reason END AS reason,
         CASE WHEN NOT g.is_cancel_wished THEN i.error END AS error,
-        http_status, ended_ms AS finished_ms, content_type, content_encoding, encoding, escaped_size, body_where,
-        body_size, body_sha256, body_file, body_bytes, delivery_id, log, answer_head, run_key, wait_key,
+        http_status, ended_ms AS finished_ms, content_type, content_encoding, encoding, escaped_size, gate_us, connect_us,
+        first_byte_us, body_where, body_size, body_sha256, body_file, body_bytes, delivery_id, log, answer_head, run_key, wait_key,
         :delivery_attempts::bigint AS max_attempts
     FROM input i JOIN gone g ON g.run_id = i.run_id),
 {end}

@@ -32,6 +32,13 @@ JOIN app ON app.app_id = run.app_id
 LEFT JOIN result ON result.number = run.number
 WHERE run.run_id = :run_id;
 
+-- name: RERUNS
+-- The newest runs that repeat one.
+SELECT run.run_id, coalesce(result.state, run.has_begun), run.created_ms
+FROM run
+LEFT JOIN result ON result.number = run.number
+WHERE run.rerun_of = :run_id ORDER BY run.run_id DESC LIMIT :max;
+
 -- name: REQUEST
 SELECT head, {asked_body} FROM ticket
 WHERE head IS NOT NULL AND number = (SELECT number FROM run WHERE run_id = :run_id)
