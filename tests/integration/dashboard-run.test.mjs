@@ -310,7 +310,7 @@ test('a log without a line is told in the words of a run that goes on, or has en
     const { call, calls, open, release, ended } = await scene(t, { isShared: true });
     const id = await call({ hold: true });
     await until('it is in the app', () => calls.length === 1);
-    const page = await open('#/runs');
+    const page = await open('#/runs', { complaints: /409/ }); // it is asked for events while it goes on
     await page.route(/\/logs$/, (route) => route.fulfill({ body: '' }));
     await goTo(page, `#/runs/${id}`);
     await pane(page, 'Log');
@@ -380,6 +380,43 @@ for (const hash of ['run', 'deliveries']) {
         await page.locator('.delivery').getByText('delivered', { exact: true }).first().waitFor();
     });
 }
+
+const HOSTILE = '<img src=x onerror="globalThis.hit = 1">\u202etxt.exe\u0000\u001b[2J';
+
+test('what a record says of its error, its tags and its times is text, and is drawn as far as it is known', async (t) => {
+    const { call, ended, open } = await scene(t, { isShared: true });
+    const id = await call({ status: 500 });
+    await ended(id);
+    const page = await open('#/runs');
+    let spent = { gate_ms: 30, connect_ms: 20, first_byte_ms: 40 };
+    await page.route(/\/runs\/[^/?]+$/, async (route) => {
+        const response = await route.fetch().catch(() => null); // the page may be gone
+        const run = response && (await response.json());
+        const at = (ms) => new Date(Date.parse(run.created_at) + ms).toISOString();
+        const times = { started_at: at(100), finished_at: at(400), error: HOSTILE.repeat(3), tags: { tier: HOSTILE }, ...spent };
+        run?.attempt_log.forEach((attempt) => Object.assign(attempt, { started_at: at(100), finished_at: at(400) }));
+        if (run) await route.fulfill({ json: { ...run, ...times } });
+    });
+    await goTo(page, `#/runs/${id}`);
+    const spans = async () =>
+        (await page.locator('.timeline .span-words').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+    await page.locator('.timeline').getByText('First byte').waitFor();
+    assert.deepEqual(await spans(), [
+        'Accepted', 'At the gate the app was not ready 30 ms', 'Queued 70 ms', 'In the app failure app_error 500 300 ms',
+        'Connect 20 ms', 'First byte 40 ms', 'Body 240 ms',
+    ]);
+    for (const place of ['.run-error', '.tag', '.error-line']) {
+        assert.match(await page.locator(place).innerText(), /<img src=x onerror="globalThis.hit = 1">⟨U\+202E⟩txt.exe␀␛\[2J/, place);
+        assert.equal(await page.locator(`${place} *`).count(), 0, place);
+    }
+    assert.equal(await page.evaluate(() => globalThis.hit), undefined);
+    await assertFits(page, 'a long error');
+
+    spent = { gate_ms: null, connect_ms: null, first_byte_ms: null }; // of a hookline that did not keep them
+    await page.reload();
+    await page.locator('.timeline').getByText('In the app').waitFor();
+    assert.deepEqual(await spans(), ['Accepted', 'Queued 100 ms', 'In the app failure app_error 500 300 ms']);
+});
 
 /* ---- in a panel, by keyboard ---- */
 

@@ -619,6 +619,10 @@ test('a run that has failed is run again from its page, after a question', async
     const [again] = (await control(sidecar, 'GET', '/v2/projects/p/runs')).json.runs;
     assert.equal(again.rerun_of, id);
     assert.equal(await hashOf(page), `#/runs/${again.run_id}`);
+    await goTo(page, `#/runs/${id}`);
+    await page.locator('.timeline').getByText(`Run again as ${again.run_id.slice(-8)}`).waitFor();
+    await page.locator('.family').getByRole('link', { name: again.run_id }).click();
+    await page.getByText('Again the run').waitFor();
 });
 
 test('100,000 runs: pages of fifty, any of them found', async (t) => {

@@ -11,7 +11,7 @@ const UNFIT = /(?![\t\n])[\p{Cc}\p{Cf}\ufffd]/u; /* what a terminal obeys when i
 const SENT = /^(accept|content-type|content-encoding|content-language)$/i;
 
 /** Fills the section of a run, once: what a run was called with does not change. */
-export function showRequest(section, run, path, signal) {
+export function showRequest(section, run, path, { signal }) {
     if (!run.request_fields) return fill(section, h('p.hint', {}, whyNot(run)));
     const parts = run.request_bytes ? showBody(bodyOf(run, path), { signal }) : null;
     return fill(

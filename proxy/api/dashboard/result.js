@@ -25,7 +25,8 @@ export function showResult(section, run, path, { title, signal }) {
 /** In the words of what became of it. */
 function whyNot(run) {
     if (!run.finished_at) return 'There is none yet.';
-    if (run.result === 'dropped') return 'The response is no longer kept.';
+    if (run.result === 'dropped')
+        return 'The response is not kept, or no longer: it was longer than HOOKLINE_MAX_KEPT_RESPONSE, or the store was at HOOKLINE_STORE_MAX_BYTES.';
     if (!run.started_at) return `There is none: the run ${run.reason === 'expired' ? 'expired' : `was ${run.state}`} before the app was called.`;
     if (!run.status_code) return `There is none: ${WITHOUT_ANSWER[run.reason] ?? (run.state === 'cancelled' ? 'the run was cancelled before the app had answered.' : 'the app did not answer.')}`;
     if (run.state === 'cancelled') return 'The run was cancelled before the app had answered in full; what had come is not kept.';

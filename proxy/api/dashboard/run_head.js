@@ -6,7 +6,7 @@ import { curlButton, editButton } from './request.js';
 import { REASONS, deliveryBadge, modeChip, runPath } from './state.js';
 
 /**
- * `{ element, title, show(run, reruns) }`. `level`: of the heading. `again()`: another look is wanted; `goToWebhooks()`: they are to be
+ * `{ element, show(run) }`. `level`: of the heading. `again()`: another look is wanted; `goToWebhooks()`: they are to be
  * seen. `more`: what else is at the end of the first line.
  */
 export function runHead(path, { runId, level, again, goToWebhooks, more = [] }) {
@@ -27,17 +27,17 @@ export function runHead(path, { runId, level, again, goToWebhooks, more = [] }) 
         problem,
     );
 
-    function show(run, reruns) {
+    function show(run) {
         fill(title, h('span', {}, visible(run.app_name)), ' ', h('code', {}, visible(run.path)));
         refill(line, showState(run, goToWebhooks));
         error.hidden = !run.error;
         error.textContent = visible(run.error ?? '');
-        refill(about, showFamily(run, reruns), showTags(run.tags));
+        refill(about, showFamily(run), showTags(run.tags));
         refill(actions, showActions(run, { path, again, problem }));
         actions.hidden &&= !actions.children.length; // once there was one its place stays, so that nothing moves
     }
 
-    return { element, title, show };
+    return { element, show };
 }
 
 function showState(run, goToWebhooks) {
@@ -56,13 +56,17 @@ function showState(run, goToWebhooks) {
 }
 
 function showTags(tags) {
-    return Object.entries(tags ?? {}).map(([name, value]) => h('span.chip.tag', {}, visible(`${name}=${value}`)));
+    return Object.entries(tags ?? {}).map(([name, value]) => {
+        const text = `${name}=${value}`;
+        const href = `#/runs?${new URLSearchParams({ tag: text })}`;
+        return h('a.chip.tag', { href, title: `All runs with ${visible(text)}` }, visible(text));
+    });
 }
 
 /** The run that it repeats, and those that repeat it. */
-function showFamily(run, reruns) {
+function showFamily(run) {
     const link = (runId) => h('a', { href: `#/runs/${runId}` }, shortId(visible(runId)));
-    const last = reruns.map((one) => h('span.family-one', {}, h('a', { href: runPath(one) }, shortId(one.run_id)), badge(one.state, one.state)));
+    const last = (run.reruns ?? []).map((one) => h('span.family-one', {}, h('a', { href: runPath(one) }, shortId(one.run_id)), badge(one.state, one.state)));
     return [
         run.rerun_of ? h('span.family', {}, 'Again the run ', link(run.rerun_of)) : null,
         last.length ? h('span.family', {}, 'Run again: ', last) : null,

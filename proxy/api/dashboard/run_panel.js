@@ -119,7 +119,7 @@ class RunView {
         ];
         return paneTabs('What it was given and gave', all, (key) => {
             wanted = key;
-            this.#fillPane();
+            this.#fillSoon();
         });
     }
 
@@ -166,7 +166,7 @@ class RunView {
         if (text !== this.#last) {
             if (before && run.state !== before.state) announce(`The run is ${run.state}`);
             this.#last = text;
-            this.#head.show(run, []);
+            this.#head.show(run);
         }
         if (!run.finished_at) this.#progress.reserve();
         if (run.progress !== null && (run.finished_at || !this.#isToldLive)) this.#progress.show(run.progress);
@@ -218,23 +218,28 @@ class RunView {
         this.#panes.choose(key);
         wanted = key;
         document.getElementById(`tab-${key}`).focus();
-        this.#fillPane();
+        this.#fillSoon();
+    }
+
+    /** Now, and if that does not work, with the next look. */
+    #fillSoon() {
+        this.#fillPane().catch(() => this.#polling.now());
     }
 
     /** The pane that is seen, once for each thing that it says. */
     async #fillPane(signal = this.#gone.signal) {
         const run = this.#run;
         const key = this.#panes.chosen();
-        if (key === 'log') return this.#log.renew(signal, run.finished_at !== null);
-        const what = { input: 'once', output: run.finished_at, error: `${run.finished_at} ${run.attempts}`, webhook: JSON.stringify(run.deliveries) }[key];
-        if (what === undefined || this.#shown[key] === String(what)) return undefined;
-        this.#shown[key] = String(what);
+        if (key === 'events') return;
+        if (key === 'log') return void (await this.#log.renew(signal, run.finished_at !== null));
+        const what = JSON.stringify({ output: run.finished_at, error: [run.finished_at, run.attempts], webhook: run.deliveries }[key] ?? '');
+        if (this.#shown[key] === what) return;
         const panel = this.#panels[key];
-        const whole = { signal: this.#gone.signal };
-        if (key === 'input') showRequest(panel, run, this.#path, this.#gone.signal);
-        else if (key === 'output') showResult(panel, run, this.#path, { title: 'tab-output', ...whole });
-        else if (key === 'error') showError(panel, run, this.#path, { mayRead: this.#mayRead(), ...whole });
-        else return this.#webhooks.show(run);
-        return undefined;
+        const about = { title: `tab-${key}`, mayRead: this.#mayRead(), signal: this.#gone.signal };
+        if (key === 'input') showRequest(panel, run, this.#path, about);
+        else if (key === 'output') showResult(panel, run, this.#path, about);
+        else if (key === 'error') showError(panel, run, this.#path, about);
+        else await this.#webhooks.show(run);
+        this.#shown[key] = what;
     }
 }

@@ -6,10 +6,10 @@ import { duration, plural, tail } from './format.js';
 const at = (text) => (text ? Date.parse(text) : null);
 
 /**
- * `[{ key, name, note, kind, from, to, level, link }]`, in the order in which they began. `to` null: a moment. `level` 1: a
- * part of the span before it. `kind`: what it looks like; `note`: how it ended, or why it was.
+ * `[{ key, name, note, kind, from, to, took, level, link }]`, in the order in which they began. `to` null: a moment. `level` 1: a
+ * part of the span before it; `took`: exactly how long, null: not known. `kind`: what it looks like; `note`: how it ended, or why it was.
  */
-export function spansOf(run, now, reruns = []) {
+export function spansOf(run, now) {
     const spans = [{ key: 'accepted', name: 'Accepted', kind: 'queued', from: at(run.created_at), to: null }];
     const attempts = attemptsOf(run);
     spans.push(...waiting(run, attempts, now));
@@ -22,7 +22,7 @@ export function spansOf(run, now, reruns = []) {
         const name = run.deliveries.length > 1 ? `Webhook ${i + 1}` : 'Webhook';
         spans.push(...sending(delivery, name, now));
     });
-    spans.push(...reruns.map(again));
+    spans.push(...[...(run.reruns ?? [])].reverse().map(again));
     return spans;
 }
 
@@ -66,7 +66,7 @@ function inside(run, attempt, attempts, now) {
         from,
         to,
     };
-    return [whole, ...partsOf(run, attempt, whole)];
+    return [whole, ...partsOf(run, attempt, isLast, whole)];
 }
 
 function outcome({ finished_at: end, reason, status_code: status }, state) {
@@ -81,21 +81,27 @@ function kindOf({ finished_at: end, reason }, state, isLast) {
     return state === 'failure' && !isLast ? 'retry' : state;
 }
 
-/** How the time was spent, as far as it is known: older runs do not say. */
-function partsOf(run, attempt, { key, kind, from, to }) {
-    const { connect_ms: connect, first_byte_ms: byte } = attempt;
-    if (connect == null && byte == null) return [];
+/**
+ * How the time of the last attempt was spent, as far as it is known: older runs do not say. While it goes on the rows are
+ * there, so that nothing moves when it ends.
+ */
+function partsOf(run, attempt, isLast, { key, kind, from, to }) {
+    if (!isLast || run.connect_ms === undefined) return [];
+    const { connect_ms: connect, first_byte_ms: byte } = run;
+    const isOver = attempt.finished_at !== null;
+    if (isOver && connect === null) return [];
+    const soon = isOver ? 'not reached' : 'known at the end';
+    const isStream = run.mode === 'stream' || /^text\/event-stream/i.test(run.content_type ?? '');
     const parts = [];
     let begin = from;
-    const add = (id, name, ms, note = '') => {
-        const end = Math.min(to, begin + ms);
-        parts.push({ key: `${key}-${id}`, name, note, kind: `${kind} is-part`, from: begin, to: end, level: 1 });
+    const add = (id, name, ms, note) => {
+        const end = Math.min(to, begin + (ms ?? 0));
+        parts.push({ key: `${key}-${id}`, name, note, kind: `${kind} is-part`, from: begin, to: end, took: ms, level: 1 });
         begin = end;
     };
-    if (connect > 0) add('connect', 'Connect', connect);
-    if (byte != null) add('byte', 'First byte', byte, connect === 0 ? 'on a kept connection' : '');
-    const isStream = run.mode === 'stream' || /^text\/event-stream/i.test(run.content_type ?? '');
-    if (byte != null && to > begin) add('body', isStream ? 'Stream' : 'Body', to - begin);
+    add('connect', 'Connect', connect, connect === 0 ? 'it was kept' : connect === null ? soon : '');
+    add('byte', 'First byte', byte, byte === null ? soon : '');
+    add('body', isStream ? 'Stream' : 'Body', byte === null ? null : to - begin, byte === null ? soon : '');
     return parts;
 }
 

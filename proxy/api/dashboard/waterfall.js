@@ -113,6 +113,7 @@ function put(element, text) {
 
 function tookOf({ from, to, took, isAtMost }) {
     if (to === null) return '';
+    if (took === null) return '–';
     return `${isAtMost ? 'at most ' : ''}${duration(took ?? to - from)}`;
 }
 
