@@ -621,7 +621,7 @@ test('a run that has failed is run again from its page, after a question', async
     assert.equal(await hashOf(page), `#/runs/${again.run_id}`);
     await goTo(page, `#/runs/${id}`);
     await page.locator('.timeline').getByText(`Run again as ${again.run_id.slice(-8)}`).waitFor();
-    await page.locator('.family').getByRole('link', { name: again.run_id }).click();
+    await page.locator('.family').getByRole('link', { name: again.run_id.slice(-8) }).click();
     await page.getByText('Again the run').waitFor();
 });
 

@@ -1,9 +1,9 @@
 // run_head.js - what is at the top of a run: the app and path, its state, what it said, where it came from, what can be done.
 import * as api from './api.js';
 import { ask, badge, button, copy, fill, h, note, refill } from './dom.js';
-import { id as shortId, time, visible } from './format.js';
+import { tail, time, visible } from './format.js';
 import { curlButton, editButton } from './request.js';
-import { REASONS, deliveryBadge, modeChip, runPath } from './state.js';
+import { REASONS, deliveryBadge, modeChip } from './state.js';
 
 /**
  * `{ element, show(run) }`. `level`: of the heading. `again()`: another look is wanted; `goToWebhooks()`: they are to be
@@ -65,11 +65,11 @@ function showTags(tags) {
 
 /** The run that it repeats, and those that repeat it. */
 function showFamily(run) {
-    const link = (runId) => h('a', { href: `#/runs/${runId}` }, shortId(visible(runId)));
-    const last = (run.reruns ?? []).map((one) => h('span.family-one', {}, h('a', { href: runPath(one) }, shortId(one.run_id)), badge(one.state, one.state)));
+    const link = (runId) => h('a.id', { href: `#/runs/${runId}`, title: runId }, `…${tail(runId)}`);
+    const again = (run.reruns ?? []).map(({ run_id: runId, state }) => h('span.family-one', {}, link(runId), badge(state, state)));
     return [
         run.rerun_of ? h('span.family', {}, 'Again the run ', link(run.rerun_of)) : null,
-        last.length ? h('span.family', {}, 'Run again: ', last) : null,
+        again.length ? h('span.family', {}, 'Run again: ', again) : null,
     ];
 }
 
