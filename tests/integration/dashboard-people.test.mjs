@@ -127,6 +127,9 @@ for (const colorScheme of ['light', 'dark']) {
                 await goTo(page, '#/now');
                 await page.locator('.state').waitFor();
                 await check(page, 'now');
+                await goTo(page, '#/logs');
+                await page.locator('.log-line').first().waitFor();
+                await check(page, 'logs');
             },
         );
     }
