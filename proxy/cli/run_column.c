@@ -62,9 +62,9 @@ static const struct {
     {"attempts", "attempts", {"ATTEMPTS", HL_CLI_PLAIN, 0}, false, NULL},
     {"rerun_of", "rerun_of", {"RERUN_OF", HL_CLI_RUN_ID, 0}, false, NULL},
     {"replica", "replica", {"REPLICA", HL_CLI_PLAIN, 0}, false, NULL},
+    {"tags", NULL, {"TAGS", HL_CLI_TEXT, 0}, false, hl_cli_run_tags},
     {"webhook", NULL, {"WEBHOOK", HL_CLI_PLAIN, 5}, true, webhook_of},
     {"error", "error", {"ERROR", HL_CLI_ERROR, 4}, true, NULL},
-    {"tags", NULL, {"TAGS", HL_CLI_TEXT, 0}, false, hl_cli_run_tags},
 };
 
 _Static_assert(HL_ARRAY_LEN(all) <= HL_CLI_COLUMNS_MAX, "all may be asked for");
