@@ -14,7 +14,7 @@ struct hl_id;
 struct hl_statement;
 struct hl_str;
 
-#define HL_PG_PARAMS_MAX 48
+#define HL_PG_PARAMS_MAX 64
 
 /* The types of arrays. */
 enum hl_pg_type { HL_PG_INT, HL_PG_ID, HL_PG_BYTES, HL_PG_TEXT };
