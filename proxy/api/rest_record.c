@@ -9,6 +9,7 @@
 #include "base/tag.h"
 #include "run/recent_run.h"
 #include "store/attempt.h"
+#include "store/question.h"
 
 /* ---- runs ---- */
 
@@ -173,6 +174,23 @@ json_t *hl_rest_run_json(const struct hl_run_row *run, bool is_shared, json_t *d
         {"error", hl_json_text_or_null(run->error)}, {"result", json_string(result_of(run))},
         {"deliveries", deliveries});
     return is_shared ? add_replica(json, run->replica) : json;
+}
+
+json_t *hl_rest_record_add_reruns(json_t *run, const struct hl_get_run *g)
+{
+    json_t *list = json_array();
+    bool is_whole = run && list;
+    for (size_t i = 0; is_whole && g && i < g->n_reruns; i++)
+        is_whole =
+            hl_json_push(list, HL_JSON_OBJECT({"run_id", hl_json_id(&g->reruns[i].run_id)},
+                                   {"state", json_string(hl_run_state_text(g->reruns[i].state))},
+                                   {"created_at", hl_json_time(g->reruns[i].created_ms)}));
+    is_whole = is_whole && json_object_set(run, "reruns", list) == 0;
+    json_decref(list);
+    if (is_whole)
+        return run;
+    json_decref(run);
+    return NULL;
 }
 
 static const char *const recent_modes[] = {

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+struct hl_get_run;
 struct hl_recent_run;
 struct hl_run_row;
 struct hl_str;
@@ -17,5 +18,7 @@ json_t *hl_rest_recent_json(
     const struct hl_recent_run *run, struct hl_str replica, json_t *deliveries);
 /* Adds who made it; takes `run`, which may be NULL. */
 json_t *hl_rest_record_add_subject(json_t *run, struct hl_str subject);
+/* Adds those that repeat it, which lists do without; NULL: the store does not know the run, so none does. Likewise. */
+json_t *hl_rest_record_add_reruns(json_t *run, const struct hl_get_run *g);
 
 #endif

@@ -364,25 +364,6 @@ static json_t *with_progress(
     return NULL;
 }
 
-/* Those that repeat it. Lists do without. `g` NULL: the store does not know the run, so none does. NULL: out of memory. */
-static json_t *with_reruns(const struct hl_get_run *g, json_t *run)
-{
-    json_t *list = json_array();
-    bool is_whole = run && list;
-    for (size_t i = 0; is_whole && g && i < g->n_reruns; i++)
-        is_whole =
-            hl_json_push(list, HL_JSON_OBJECT({"run_id", hl_json_id(&g->reruns[i].run_id)},
-                                   {"state", json_string(hl_run_state_text(g->reruns[i].state))},
-                                   {"created_at", hl_json_time(g->reruns[i].created_ms)}));
-    if (is_whole && json_object_set(run, "reruns", list) == 0) {
-        json_decref(list);
-        return run;
-    }
-    json_decref(list);
-    json_decref(run);
-    return NULL;
-}
-
 /* Lists do without: it is counted. NULL: out of memory. */
 static json_t *with_place(json_t *run, uint64_t place)
 {
@@ -424,7 +405,7 @@ static void show_stored(struct hl_rest_call *call)
     json_t *run = deliveries ? run_json(call, &g->run, deliveries) : NULL;
     if (hl_rest_is_his(call, &g->run))
         run = hl_rest_add_request_fields(run, &g->request);
-    run = with_place(with_reruns(g, with_progress(call, g, run)), g->place);
+    run = with_place(hl_rest_record_add_reruns(with_progress(call, g, run), g), g->place);
     hl_rest_end_json(call, 200, with_app_state(call, g->run.state == HL_RUN_QUEUED, run));
 }
 
@@ -451,7 +432,7 @@ static void show_recent(struct hl_rest_call *call)
     json_t *run = deliveries ? recent_json(call, recent, deliveries) : NULL;
     if (hl_rest_is_his_recent(call, recent))
         run = hl_rest_add_request_fields(run, &(struct hl_kept_request){.is_there = false});
-    run = with_place(with_reruns(NULL, with_progress(call, NULL, run)), 0);
+    run = with_place(hl_rest_record_add_reruns(with_progress(call, NULL, run), NULL), 0);
     hl_rest_end_json(call, 200, with_app_state(call, false, run));
 }
 

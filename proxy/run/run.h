@@ -20,6 +20,7 @@
 #include "run/progress.h"
 #include "run/tee.h"
 #include "store/claim.h"
+#include "store/record.h"
 
 struct hl_runs;
 
