@@ -37,8 +37,12 @@ test('deliveries are shown by state, with why they were given up', async (t) => 
     await item(page, good.id).getByText('delivered').first().waitFor();
     await item(page, dead.id).getByText('dead letter').waitFor();
     await item(page, dead.id).getByText('status 410').waitFor();
-    await item(page, dead.id).getByText('1 attempt').click();
-    assert.match(await item(page, dead.id).locator('tbody tr').innerText(), /^1\s.*failed\s+410/s);
+    await item(page, dead.id).getByText('1 attempt').waitFor();
+    await item(page, dead.id).locator('.destination').click();
+    const beside = page.getByRole('complementary', { name: 'Delivery' });
+    await beside.getByRole('button', { name: /^Attempt 1 failed$/ }).waitFor();
+    assert.match(await beside.locator('.d-status').innerText(), /^HTTP 410\s+failed/);
+    await beside.getByRole('button', { name: 'Close' }).click();
 
     await page.getByRole('button', { name: 'Dead letters' }).click();
     await until('the dead one alone', async () => (await items(page).count()) === 1);

@@ -249,7 +249,8 @@ test('another destination can be chosen after the first', async (t) => {
     for (const { origin } of [receiver, other, receiver].map((one) => new URL(one.url()))) {
         await choice.focus();
         await choice.selectOption(origin);
-        await until('those that went there', async () => `${await items(page).locator('.destination').allInnerTexts()}` === origin);
+        await until('those that went there', async () => `${await items(page).locator('.host').allInnerTexts()}` === new URL(origin).host);
+        assert.ok((await items(page).locator('.destination').getAttribute('title')).startsWith(origin));
         await until('it keeps the focus', () => choice.evaluate((e) => e === document.activeElement));
     }
 });
@@ -367,27 +368,83 @@ test('where there are several apps a delivery tells whose it is, unless one of t
     await call('/run', { webhookEndpoint: receiver.url('/one') });
     await ended(1);
     const page = await open('#/deliveries');
-    const origin = new URL(receiver.url()).origin;
-    const told = () => items(page).locator('.destination').allInnerTexts();
-    await until('the only app’s', async () => `${await told()}` === origin);
+    const { host } = new URL(receiver.url());
+    const told = () => items(page).evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.app-of, .destination')].map((e) => e.innerText).join(' · ')));
+    await until('the only app’s', async () => `${await told()}` === `${host}/one`);
     await call('/run', { webhookEndpoint: receiver.url('/two') }, 'billing');
     await ended(2);
     await page.reload();
-    await until('both apps’', async () => `${await told()}` === `billing · ${origin},a · ${origin}`);
+    await until('both apps’', async () => `${await told()}` === `billing · ${host}/two,a · ${host}/one`);
     await page.getByLabel('App', { exact: true }).selectOption('billing');
-    await until('that app’s', async () => `${await told()}` === origin);
+    await until('that app’s', async () => `${await told()}` === `${host}/two`);
 });
 
-test('what came back is seen in the list, too', async (t) => {
-    const { call, ended, open, receiver } = await scene(t);
+test('what was sent and what came back are seen beside the list, and as a page', async (t) => {
+    const { ask, call, ended, open, receiver } = await scene(t);
     receiver.script('/a', (x) => x.send(400, { 'content-type': 'text/plain' }, 'no such customer'));
+    await call('/run', { webhookEndpoint: receiver.url('/a?key=query-secret') });
+    await call('/run', { webhookEndpoint: receiver.url('/b') });
+    await ended(2);
+    const page = await open('#/deliveries', { complaints: /404/ });
+    const beside = page.getByRole('complementary', { name: 'Delivery' });
+    await items(page).filter({ hasText: 'status 400' }).getByRole('link', { name: '/a' }).click();
+    await beside.getByText('no such customer').waitFor();
+    const [{ bytes }] = receiver.deliveries('/a');
+    const sent = beside.getByRole('region', { name: 'Sent in attempt 1' });
+    await sent.getByRole('button', { name: 'As sent' }).click();
+    await until('the bytes', async () => (await sent.getByRole('region', { name: 'Body' }).innerText()) === bytes.toString());
+    assert.match((await sent.locator('.d-fields').innerText()).replace(/\s+/g, ' '), /Content-Type application\/json .*Content-Length \d+$/);
+    await beside.getByText(`POST ${receiver.url('/a')}?key=***`).waitFor();
+    await assertAccessible(page, 'a delivery beside the list');
+    // The rows can be gone through, and the address says which is open.
+    const [other] = (await ask('/deliveries')).deliveries;
+    await items(page).nth(1).getByRole('link', { name: '/a' }).focus();
+    await page.keyboard.press('ArrowUp');
+    await beside.getByText(`POST ${receiver.url('/b')}`).waitFor();
+    assert.equal(new URLSearchParams((await hashOf(page)).split('?')[1]).get('delivery'), other.delivery_id);
+    await page.reload();
+    await beside.getByText(`POST ${receiver.url('/b')}`).waitFor();
+    await page.keyboard.press('Escape');
+    await beside.waitFor({ state: 'hidden' });
+    assert.equal(await hashOf(page), '#/deliveries');
+    await follow(page, () => page.evaluate((id) => (location.hash = `#/deliveries/${id}`), other.delivery_id));
+    await page.getByRole('heading', { level: 1, name: new URL(receiver.url()).host }).waitFor();
+    await page.getByRole('region', { name: 'Sent in attempt 1' }).locator('.d-fields').waitFor();
+    await assertAccessible(page, 'the page of a delivery');
+    await page.evaluate(() => (location.hash = '#/deliveries/0193f0b0-0000-7000-8000-000000000000'));
+    await page.getByText('No such delivery').waitFor();
+});
+
+test('a delivery is sent to another URL, and its receiver tested, after a question', async (t) => {
+    const { ask, call, ended, open, receiver } = await scene(t);
+    receiver.script('/a', async (x) => x.send(400, { 'content-type': 'text/plain' }, 'a <b>reason</b>'));
     await call('/run', { webhookEndpoint: receiver.url('/a') });
     await ended(1);
-    const page = await open('#/deliveries');
-    await page.getByRole('button', { name: /^1 attempt/ }).click();
-    await page.getByText('What came back for attempt 1').click();
-    await page.getByText('no such customer').waitFor();
-    await assertAccessible(page, 'an opened delivery');
+    const page = await open('#/deliveries', { complaints: /400/ });
+    await items(page).getByRole('link', { name: '/a' }).click();
+    const beside = page.getByRole('complementary', { name: 'Delivery' });
+    await beside.getByRole('button', { name: 'Send a test…' }).click();
+    const test = page.getByRole('dialog', { name: 'Send a test' });
+    assert.equal(receiver.deliveries('/a').length, 1);
+    await test.getByRole('button', { name: 'Send', exact: true }).click();
+    await test.getByText('HTTP 400').waitFor();
+    await test.getByText('a <b>reason</b>').waitFor();
+    assert.equal(JSON.parse(receiver.deliveries('/a')[1].bytes).type, 'hookline.test');
+    await assertAccessible(page, 'what a test said');
+    await test.getByRole('button', { name: 'Close' }).click();
+    await beside.getByRole('button', { name: 'Send elsewhere…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send it to another URL' });
+    await dialog.getByLabel('URL', { exact: true }).fill('http://me:you@a.example/');
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await dialog.getByText(/credentials/).waitFor();
+    await assertAccessible(page, 'a refused URL');
+    await dialog.getByLabel('URL', { exact: true }).fill(receiver.url('/b'));
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await receiver.delivered('/b');
+    await beside.getByText('sent elsewhere').waitFor();
+    await until('both are there', async () => (await items(page).count()) === 2);
+    const [made] = (await ask('/deliveries')).deliveries;
+    assert.equal(new URLSearchParams((await hashOf(page)).split('?')[1]).get('delivery'), made.delivery_id);
 });
 
 /** `n` dead letters of a hookline that has room for four that are sent again; they wait for `held` then. */
@@ -529,9 +586,9 @@ async function sendThree(t) {
 }
 
 for (const [width, most] of [
-    [1440, 48],
-    [1024, 72],
-    [390, 160],
+    [1440, 30],
+    [1024, 30],
+    [390, 60],
 ])
     test(`a delivery takes at most ${most} px of a page ${width} px wide, and nothing is cut off at the side`, async (t) => {
         const { sidecar, token } = await threeDeliveries();
@@ -541,8 +598,9 @@ for (const [width, most] of [
             await until('all', async () => (await items(page).count()) === 3);
             for (const row of await items(page).all()) assert.ok((await row.boundingBox()).height <= most);
             const { width: room } = await items(page).first().locator('.destination').boundingBox();
-            const { width: name } = await items(page).first().locator('.app-of').boundingBox();
-            assert.ok(name < room / 2, 'a long name leaves room for the destination');
+            const { width: name } = (await items(page).first().locator('.app-of').boundingBox()) ?? { width: 0 }; // little room has none for it
+            assert.ok(name < room / 2 + 1, 'a long name leaves room for the destination');
+            if (width > 1000) assert.ok(name > 60, 'it has a column of its own');
             assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
             await assertAccessible(page, colorScheme);
             await page.evaluate(() => (location.hash = '#/runs'));

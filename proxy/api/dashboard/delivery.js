@@ -79,7 +79,7 @@ class DeliveryView {
     }
 
     #showGone() {
-        fill(this.#head, h('h2', {}, 'No such delivery'), h('span.gap'), this.#closeButton());
+        fill(this.#head, h(this.#options.isPage ? 'h1' : 'h2', {}, 'No such delivery'), h('span.gap'), this.#closeButton());
         for (const element of [this.#facts, this.#tabs]) fill(element);
         fill(this.#panes, note('empty', 'It is not there', h('p', {}, 'It never was, or its run is past its retention.')));
     }
@@ -201,9 +201,10 @@ class DeliveryView {
         const attempt = this.#attempt();
         if (!attempt) return fill(this.#panes);
         const name = nameOf(attempt);
+        const heading = this.#options.isPage ? 'h2' : 'h3';
         const panes = [
-            h('section.d-pane', { 'aria-label': `Sent in attempt ${name}` }, h('h3', {}, 'What was sent'), this.#showRequest(attempt)),
-            h('section.d-pane', { 'aria-label': `Answer to attempt ${name}` }, h('h3', {}, 'What came back'), showCameBack(attempt)),
+            h('section.d-pane', { 'aria-label': `Sent in attempt ${name}` }, h(heading, {}, 'What was sent'), this.#showRequest(attempt)),
+            h('section.d-pane', { 'aria-label': `Answer to attempt ${name}` }, h(heading, {}, 'What came back'), showCameBack(attempt)),
         ];
         refill(this.#panes, this.#options.isPage ? panes : panes.reverse()); // where one is above the other, the shorter one
     }

@@ -1,13 +1,18 @@
 // destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
 import * as api from './api.js';
 import { badge, button, fill, h, note, renew } from './dom.js';
+import { cutMiddle, hostOf } from './receiver.js';
 import { exportButton } from './export_button.js';
 import { duration, number, plural, time, visible } from './format.js';
 import { showStale } from './stale.js';
+import { addStyle } from './stylesheet.js';
+
+await addStyle('deliveries.css');
 
 const EVERY = 10_000;
 const PAGE = 200;
 const HEADS = ['Destination', 'Pending', 'Dead letters', 'Tried in the last hour', 'Delivered', 'p95', 'Last attempt'];
+const TEST = 'Send a test…';
 
 export function show(main) {
     const problem = h('div');
@@ -88,7 +93,7 @@ function makeTable(body) {
     return h(
         'table.keys',
         { 'aria-labelledby': 'destinations', role: 'table' },
-        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads)),
+        h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, heads, api.isAdmin() ? h('th', { scope: 'col', role: 'columnheader' }, h('span.hidden', {}, 'Test')) : null)),
         body,
     );
 }
@@ -99,14 +104,25 @@ function makeRow(row) {
     return h(
         'tr',
         { role: 'row' },
-        h('td.name', { role: 'cell' }, h('strong', {}, visible(row.destination)), showTrouble(row)),
+        h('td.name', { role: 'cell' }, h('strong', { title: visible(row.destination) }, cutMiddle(hostOf(row.destination))), showTrouble(row)),
         cell(1, listOf(row, 'pending'), row.oldest_pending_at ? ago('since ', row.oldest_pending_at) : null),
         cell(2, listOf(row, 'dead')),
         cell(3, number(attempts)),
         cell(4, rate === null ? '–' : `${Number((rate * 100).toFixed(1))} %`),
         cell(5, duration(p95)),
         cell(6, time(row.last_attempt_at), row.last_status_code ? h('span.sub', {}, `status ${row.last_status_code}`) : null),
+        api.isAdmin() ? h('td', { role: 'cell' }, testButton(row)) : null,
     );
+}
+
+/** The receiver that something was sent to last: a destination may have several. */
+function testButton({ destination }) {
+    const press = async () => {
+        const { deliveries } = await api.get('/deliveries', { query: { destination, limit: 1 } }).catch(() => ({ deliveries: [] }));
+        const { testReceiver } = await import('./send_elsewhere.js');
+        if (deliveries.length) testReceiver(deliveries[0]);
+    };
+    return button(TEST, press, 'small', { 'aria-label': `${TEST} to ${hostOf(destination)}` });
 }
 
 function ago(word, at) {
