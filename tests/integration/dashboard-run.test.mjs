@@ -372,12 +372,13 @@ for (const hash of ['run', 'deliveries']) {
             await ended(await call({}, { query: { webhookEndpoint: receiver.url() } }));
         const page = await open(hash === 'run' ? `#/runs/${id}` : '#/deliveries');
         if (hash === 'run') await pane(page, 'Webhook');
-        const delivery = page.locator('.delivery').filter({ has: page.getByText('dead letter') });
+        const one = hash === 'run' ? '.delivery' : '.d-row';
+        const delivery = page.locator(one).filter({ has: page.getByText('dead letter') });
         await delivery.waitFor();
         await page.getByRole('button', { name: `Redeliver… to ${new URL(receiver.url()).origin}, run ${id.slice(-8)}` }).click();
         await page.getByRole('dialog').getByRole('button', { name: 'Redeliver', exact: true }).click();
         await until('it is no dead letter', async () => (await page.locator('main .badge').getByText('dead letter').count()) === 0);
-        await page.locator('.delivery').getByText('delivered', { exact: true }).first().waitFor();
+        await page.locator(one).getByText('delivered', { exact: true }).first().waitFor();
     });
 }
 

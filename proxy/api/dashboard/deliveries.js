@@ -16,6 +16,7 @@ await addStyle('deliveries.css');
 
 const PAGE = 50;
 const FEW = 5;
+const SMALL = '(max-width: 999.98px)'; // what is beside the list lies over it then (deliveries.css)
 const EVERY = 2000;
 const STATES = [
     ['', 'All'],
@@ -255,6 +256,7 @@ class DeliveryList {
         this.#endBeside();
         this.#place.hidden = false;
         this.element.classList.add('is-open');
+        if (matchMedia(SMALL).matches) this.#place.focus({ preventScroll: true });
         this.#endBeside = openDelivery(this.#place, key, {
             onClose: () => this.#closeBeside(),
             onChange: (delivery) => this.#shown.has(key) && this.#put(delivery),
