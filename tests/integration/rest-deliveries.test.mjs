@@ -446,6 +446,48 @@ test('what was sent goes to another URL too, with another secret, as a delivery 
     await receiver.delivered('/second', 2);
 });
 
+for (const [store, start] of [
+    ['memory', async () => ({ HOOKLINE_STORE: 'memory' })],
+    ['postgres', async (t) => (await postgres(t)).env],
+])
+    test(`what was sent is shown, and goes to another URL too (${store})`, async (t) => {
+        const app = async (x) => x.send(200, { 'content-type': 'text/plain' }, 'é'.repeat(x.path.endsWith('long') ? 200_000 : 3));
+        const env = { ...(await start(t)), HOOKLINE_MAX_PENDING_DELIVERIES: '4', HOOKLINE_WEBHOOK_SECRET: 'operator-secret' };
+        const { call, receiver, sidecar } = await stage(t, { app, env });
+        const ask = control(sidecar);
+        for (const path of ['run', 'long']) {
+            const { id } = await call(`/v4/p/a/${path}`, { query: { async: 'true', webhookEndpoint: receiver.url(`/${path}?a=b`) } });
+            const from = await settled(ask, id, 1);
+            const sent = (await ask('GET', `${DELIVERIES}/${from.delivery_id}/request`)).json();
+            const [{ bytes }] = receiver.deliveries(`/${path}`);
+            assert.ok(bytes.toString().startsWith(sent.body.text));
+            assert.deepEqual([sent.body.bytes, sent.body.truncated], [bytes.length, path === 'long']);
+            assert.deepEqual([sent.attempts[0].body_as_sent, sent.signed], [true, true]);
+            const body = { url: receiver.url(`/other/${path}`), secret: 'another-key' };
+            const { delivery_id: made } = (await ask('POST', `${DELIVERIES}/${from.delivery_id}/redeliver`, { body })).json();
+            const got = await receiver.delivered(`/other/${path}`);
+            assert.ok(got.bytes.equals(bytes));
+            const hmac = createHmac('sha256', 'another-key').update(`${id}.${got.get('webhook-timestamp')}.`).update(got.bytes).digest('hex');
+            assert.equal(got.get('x-service-webhook-signature'), `v1,${hmac}`);
+            const one = await until('it is delivered', async () => {
+                const found = (await ask('GET', `${DELIVERIES}/${made}`)).json();
+                return found.state === 'delivered' && found;
+            });
+            assert.deepEqual([one.resent, one.attempts[0].sent_bytes], [true, bytes.length]);
+            assert.notEqual(one.receiver, from.receiver);
+        }
+        const held = gate();
+        receiver.script('/held', async (x) => (await held.promise, x.send(200)));
+        const [{ delivery_id: id }] = (await ask('GET', DELIVERIES)).json().deliveries;
+        const again = () => ask('POST', `${DELIVERIES}/${id}/redeliver`, { body: { url: receiver.url('/held') } });
+        const refused = await until('there is no room', async () => {
+            const answer = await again();
+            return answer.status === 429 && answer;
+        });
+        assertRefused(refused, 429, /HOOKLINE_MAX_PENDING_DELIVERIES/);
+        held.open();
+    });
+
 test('a URL that a call may not name is refused, and so is what is no URL', async (t) => {
     const here = await shared(t, { env: SECRETS });
     const { sidecar, receiver } = here;

@@ -157,26 +157,36 @@ test('a delivery waits on until it is due, with all that came back; who waits fo
     const away = 'http://127.0.0.1:1/hook';
     const missed = await Promise.all(Array.from({ length: 20 }, () => begin({ hook: away })));
     for (const id of [later, ...missed]) await delivery(id, (one) => one.next_attempt_at);
+    const record = async (asked, id) => {
+        const { receiver, ...one } = (await asked('GET', `${DELIVERIES}/${id}`)).json(); // which comes from the key
+        assert.match(receiver, /^[0-9a-f]{8}$/);
+        return one;
+    };
     const whole = async (asked, id) => {
         const { deliveries } = (await asked('GET', `${DELIVERIES}?run_id=${id}`)).json();
-        return (await asked('GET', `${DELIVERIES}/${deliveries[0].delivery_id}`)).json();
+        return record(asked, deliveries.at(-1).delivery_id);
     };
+    const { delivery_id: from } = await whole(ask, later);
+    const body = { url: all.receiver.url('/later?key=other'), secret: 'another-key' };
+    const { delivery_id: elsewhere } = (await ask('POST', `${DELIVERIES}/${from}/redeliver`, { body })).json();
+    await until('it waits, too', async () => (await record(ask, elsewhere)).next_attempt_at);
     const failing = async (asked) => {
         const { destinations } = (await asked('GET', '/v2/projects/p/destinations')).json();
         return destinations.map((one) => [one.destination, one.failing_since]).sort();
     };
-    const before = { later: await whole(ask, later), missed: await whole(ask, missed[0]), failing: await failing(ask) };
+    const before = { later: await whole(ask, later), elsewhere: await record(ask, elsewhere), missed: await whole(ask, missed[0]), failing: await failing(ask) };
     assert.equal(before.later.attempts[0].answer.body, 'not now');
     assert.ok(before.failing.some(([to, since]) => to === 'http://127.0.0.1:1' && since), JSON.stringify(before.failing));
     await old.sidecar.kill();
     await take(all.database, old.sidecar.dataDir);
 
     const a = await all.add('a');
-    const after = { later: await whole(a.ask, later), missed: await whole(a.ask, missed[0]), failing: await failing(a.ask) };
+    const after = { later: await whole(a.ask, later), elsewhere: await record(a.ask, elsewhere), missed: await whole(a.ask, missed[0]), failing: await failing(a.ask) };
     assert.deepEqual(after, before);
     await a.settled(await a.begin({ hook: all.receiver.url('/other') }));
-    assert.equal(all.receiver.deliveries('/later').length, 1);
+    assert.equal(all.receiver.deliveries('/later').length, 2);
     assert.deepEqual(await whole(a.ask, later), before.later);
+    assert.deepEqual([after.elsewhere.resent, after.elsewhere.url], [true, `${all.receiver.url('/later')}?key=***`]);
 });
 
 test('a body in a row goes over with its SHA-256, and damaged bytes with what they do not fit', async (t) => {

@@ -49,6 +49,17 @@ async function waiting(all, replica, options) {
     return { id: queued, release: () => all.rows('UPDATE ~.ticket SET due_at = now() WHERE run_id = $1', [queued]) };
 }
 
+/** What a run’s webhook said goes elsewhere, too, where it is not taken. */
+async function resent(all, replica, body) {
+    const id = await replica.begin({ hook: all.receiver.url('/other') });
+    const { delivery_id: from } = await replica.settled(id);
+    const { delivery_id: made } = (await replica.ask('POST', `${DELIVERIES}/${from}/redeliver`, { body })).json();
+    return until('it is dead', async () => {
+        const one = (await replica.ask('GET', `${DELIVERIES}/${made}`)).json();
+        return one.state === 'dead' && one;
+    });
+}
+
 async function redeliver(replica, { delivery_id }) {
     const answer = await replica.ask('POST', `${DELIVERIES}/${delivery_id}/redeliver`);
     assert.equal(answer.status, 202, answer.text);
@@ -89,6 +100,7 @@ test('a key is changed with live replicas: nothing is refused, and what was seal
     const dead = await a.settled(run_id);
     assert.equal(dead.state, 'dead');
     const queued = await waiting(all, a, { hook: all.receiver.url('/queued'), headers: { 'x-mark': 'of old' } });
+    const elsewhere = await resent(all, a, { url: all.receiver.script('/elsewhere', 400, 200), secret: 'secret-of-elsewhere' });
     const b = await all.add('b');
     const live = [a, b];
     const calls = traffic(all, live);
@@ -114,6 +126,8 @@ test('a key is changed with live replicas: nothing is refused, and what was seal
     await redeliver(live[0], dead);
     assert.equal((await live[1].settled(run_id, 2)).state, 'delivered');
     assertSigned(await all.receiver.delivered('/dead', 2), SECRET);
+    await redeliver(live[0], elsewhere);
+    assertSigned(await all.receiver.delivered('/elsewhere', 2), 'secret-of-elsewhere');
 
     const [{ v }] = await all.rows("SELECT v FROM ~.meta WHERE k = 'key_check'");
     const [node] = await all.rows('SELECT key_check FROM ~.node WHERE NOT is_dead LIMIT 1');
