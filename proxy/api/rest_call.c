@@ -11,7 +11,6 @@
 
 #include "api/audit.h"
 #include "api/json.h"
-#include "api/rest_handler.h"
 #include "app/exchange.h"
 #include "auth/auth.h"
 #include "run/recent_run.h"
@@ -26,6 +25,7 @@
 #include "store/op.h"
 #include "store/question.h"
 #include "webhook/direct.h"
+#include "webhook/sender.h"
 #include "worker/worker.h"
 
 void hl_rest_calls_init(
@@ -103,6 +103,15 @@ void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store
     m->rc = err;
     call->outstanding--;
     keep_answer(call, m);
+}
+
+void hl_rest_ask_sender(struct hl_rest_call *call, struct hl_direct *direct)
+{
+    direct->reply_to = call->all->mail;
+    direct->from = call->name;
+    call->outstanding++;
+    call->all->tests.under_way++;
+    hl_sender_send(call->all->parts.sender, direct);
 }
 
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask)
@@ -251,6 +260,18 @@ static void take_recent(struct hl_rest_calls *calls, struct hl_recent_ask *ask)
     go_on(call);
 }
 
+static void take_direct(struct hl_rest_calls *calls, struct hl_direct *direct)
+{
+    struct hl_rest_call *call = hl_slot_find(&calls->slots, direct->from);
+    calls->tests.under_way--;
+    if (!call) {
+        hl_direct_free(direct);
+        return;
+    }
+    call->direct = direct;
+    go_on(call);
+}
+
 static void drop_unkept_file(struct hl_rest_calls *calls, const struct hl_accept *a)
 {
     const char *data_dir = hl_store_data_dir(calls->parts.store);
@@ -275,7 +296,7 @@ static void apply(struct hl_rest_calls *calls, struct hl_store_msg *m)
 void hl_rest_calls_drop(struct hl_rest_calls *calls, struct hl_msg *msg)
 {
     if (msg->type == HL_DIRECT) {
-        hl_rest_take_test(calls, msg, true);
+        hl_direct_free(HL_CONTAINER_OF(msg, struct hl_direct, msg));
         return;
     }
     if (msg->type != HL_WORKER_RECENT && calls->parts.service)
@@ -309,7 +330,7 @@ static void take_stored(struct hl_rest_calls *calls, struct hl_store_msg *m)
 void hl_rest_calls_take(struct hl_rest_calls *calls, struct hl_msg *msg)
 {
     if (msg->type == HL_DIRECT)
-        hl_rest_take_test(calls, msg, false);
+        take_direct(calls, HL_CONTAINER_OF(msg, struct hl_direct, msg));
     else if (msg->type == HL_WORKER_RECENT)
         take_recent(calls, HL_CONTAINER_OF(msg, struct hl_recent_ask, msg));
     else
@@ -361,8 +382,8 @@ static void release(struct hl_rest_call *call)
     call->drop = NULL;
     free(call->named);
     call->named = NULL;
-    hl_rest_test_free(call->test);
-    call->test = NULL;
+    hl_direct_free(call->direct);
+    call->direct = NULL;
     free(call->tail);
     call->tail = NULL;
     json_decref(call->audited.author);

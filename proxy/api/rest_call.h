@@ -11,6 +11,7 @@
 #include "worker/inquiry.h"
 
 struct hl_auth;
+struct hl_direct;
 struct hl_exchange;
 struct hl_foreman;
 struct hl_get_run;
@@ -20,7 +21,6 @@ struct hl_recent_ask;
 struct hl_rest_job;
 struct hl_rest_named;
 struct hl_rest_tail;
-struct hl_rest_test;
 struct hl_sender;
 struct hl_service;
 struct hl_store_msg;
@@ -62,7 +62,7 @@ struct hl_rest_calls {
     struct hl_rest_test_rate {
         uint64_t since_ms; /* monotonic: the present span's */
         unsigned in_span, under_way;
-    } tests; /* rest_test.c */
+    } tests; /* of receivers: rest_test.c */
 };
 
 #define HL_REST_STORE_ANSWERS 6
@@ -125,7 +125,7 @@ struct hl_rest_call {
     /* Takes the store's answers in place of `answers`, one by one; they go when it returns. NULL: nobody does. */
     void (*on_stored)(struct hl_rest_call *call, const struct hl_store_msg *m);
     struct hl_rest_named *named; /* rest_redelivery.c; a block of memory, freed with the call */
-    struct hl_rest_test *test;   /* rest_test.c; while the sender does not have it */
+    struct hl_direct *direct;    /* rest_test.c; while the sender does not have it */
     struct hl_rest_tail *tail;   /* rest_tail.c; likewise */
     bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
@@ -174,6 +174,8 @@ struct hl_get_run *hl_rest_get_run(struct hl_rest_call *call);
 void hl_rest_ask_store(struct hl_rest_call *call, uint32_t type, struct hl_store_msg *m);
 /* What has answered is forgotten. */
 void hl_rest_drop_answers(struct hl_rest_call *call);
+/* Gives `direct`, which is its own, to the sender; it comes back in call->direct. */
+void hl_rest_ask_sender(struct hl_rest_call *call, struct hl_direct *direct);
 /* Asks all workers, each with a copy. */
 void hl_rest_ask_workers(struct hl_rest_call *call, const struct hl_recent_ask *ask);
 /* The store does not know the run: all workers are asked for it, then `step`. */

@@ -81,9 +81,6 @@ json_t *hl_rest_destination_of(struct hl_str url);
 /* ---- a test of a receiver: one attempt at once, told with its answer ---- */
 
 hl_rest_handler hl_rest_test_destination;
-/* The sender has answered: takes it. `drops`: nobody is told any more. */
-void hl_rest_take_test(struct hl_rest_calls *calls, struct hl_msg *msg, bool drops);
-void hl_rest_test_free(struct hl_rest_test *test); /* NULL-safe */
 
 /* ---- the request of an asynchronous run, for admins and who made it: its body, its fields ---- */
 

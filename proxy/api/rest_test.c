@@ -1,5 +1,5 @@
 /* rest_test.c - a test of a webhook's receiver: one event, sent at once as a delivery is, and what came back.
- * Owns: the event while the sender has it. Thread: control.
+ * Thread: control.
  * Promise: nothing is stored but who did it; it says nothing of the destination to those who deliver; a few a minute are
  * sent, whoever asks.
  * Not here: the attempt (webhook/direct.c). */
@@ -13,32 +13,10 @@
 #include "base/clock.h"
 #include "store/question.h"
 #include "webhook/direct.h"
-#include "webhook/sender.h"
 
 #define SPAN_MS     60000
 #define IN_SPAN_MAX 10
 #define AT_ONCE_MAX 4
-
-struct hl_rest_test {
-    struct hl_direct direct;
-    struct hl_slot_name from;
-    struct hl_buf url, secret, body;
-};
-
-static void test_free(struct hl_rest_test *t)
-{
-    if (!t)
-        return;
-    if (t->url.n > 0)
-        explicit_bzero(t->url.p, t->url.n);
-    if (t->secret.n > 0)
-        explicit_bzero(t->secret.p, t->secret.n);
-    hl_buf_fini(&t->url);
-    hl_buf_fini(&t->secret);
-    hl_buf_fini(&t->body);
-    free(t->direct.report);
-    free(t);
-}
 
 /* ---- what is asked for ---- */
 
@@ -142,102 +120,65 @@ static void read_delivery(struct hl_rest_call *call)
         tell(call, hl_buf_str(&g->webhook_url), hl_buf_str(&g->webhook_secret));
 }
 
-static enum hl_err write_event(const struct hl_rest_call *call, struct hl_rest_test *t)
+static enum hl_err write_event(
+    const struct hl_rest_call *call, const struct hl_id *id, struct hl_buf *out)
 {
     json_t *event = HL_JSON_OBJECT({"type", json_string("hookline.test")},
-        {"event_id", hl_json_id(&t->direct.run_id)},
-        {"timestamp", hl_json_time(hl_id_time_ms(&t->direct.run_id))},
+        {"event_id", hl_json_id(id)}, {"timestamp", hl_json_time(hl_id_time_ms(id))},
         {"project_id", json_string(call->project)},
         {"message", json_string("This is a test of a webhook's receiver, sent by an admin.")});
-    enum hl_err err = hl_json_write(event, &t->body);
-    if (!err && t->body.n > 0)
-        t->body.n--; /* without the line's end */
+    enum hl_err err = hl_json_write(event, out);
+    if (!err && out->n > 0)
+        out->n--; /* without the line's end */
     return err;
 }
 
 /* NULL: out of memory. */
-static struct hl_rest_test *make(struct hl_rest_call *call, struct hl_str url, struct hl_str secret)
+static struct hl_direct *make(struct hl_rest_call *call, struct hl_str url, struct hl_str secret)
 {
-    struct hl_rest_test *t = calloc(1, sizeof(*t));
-    if (!t)
-        return NULL;
-    t->from = call->name;
-    t->direct.run_id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
-    enum hl_err err = hl_buf_append_str(&t->url, url);
-    if (!err)
-        err = hl_buf_append_str(&t->secret, secret);
-    if (!err)
-        err = write_event(call, t);
-    if (!err)
-        return t;
-    test_free(t);
-    return NULL;
+    struct hl_id id = hl_id_next(&call->all->ids, hl_clock_wall_ms());
+    struct hl_buf body = {0};
+    enum hl_err err = write_event(call, &id, &body);
+    struct hl_direct *direct = err ? NULL : hl_direct_new(&id, url, secret, hl_buf_str(&body));
+    hl_buf_fini(&body);
+    return direct;
 }
 
 /* Who does it is written before it is done. */
 static void tell(struct hl_rest_call *call, struct hl_str url, struct hl_str secret)
 {
-    struct hl_rest_test *t = make(call, url, secret);
     json_t *detail = HL_JSON_OBJECT({"destination", hl_rest_destination_of(url)});
+    call->direct = make(call, url, secret);
     struct hl_audit *audit = hl_rest_audit(call, HL_AUDIT_WEBHOOK_TESTED, NULL, detail);
     hl_rest_drop_answers(call);
-    if (!t) {
+    if (!call->direct) {
         free(audit);
         hl_rest_refuse_memory(call);
-        return;
-    }
-    call->test = t;
-    if (hl_rest_ask_audit(call, audit))
+    } else if (hl_rest_ask_audit(call, audit)) {
         hl_rest_then(call, send_off);
-    else
+    } else {
         hl_rest_refuse_memory(call);
+    }
 }
 
 /* It is the sender's until its answer is there, whether or not somebody still waits for that. */
 static void send_off(struct hl_rest_call *call)
 {
-    struct hl_rest_test *t = call->test;
+    struct hl_direct *direct = call->direct;
     if (call->answers[0]->rc != HL_OK) {
         hl_rest_refuse_store(call, call->answers[0]->rc, "test");
         return;
     }
-    call->test = NULL;
-    t->direct.reply_to = call->all->mail;
-    t->direct.url = hl_buf_str(&t->url);
-    t->direct.secret = hl_buf_str(&t->secret);
-    t->direct.body = hl_buf_str(&t->body);
-    call->all->tests.under_way++;
-    call->outstanding++;
+    call->direct = NULL;
+    hl_rest_ask_sender(call, direct);
     hl_rest_then(call, show);
-    hl_sender_send(hl_rest_get_parts(call)->sender, &t->direct);
-}
-
-void hl_rest_test_free(struct hl_rest_test *test)
-{
-    test_free(test);
 }
 
 /* ---- what came back ---- */
 
-void hl_rest_take_test(struct hl_rest_calls *calls, struct hl_msg *msg, bool drops)
-{
-    struct hl_direct *direct = HL_CONTAINER_OF(msg, struct hl_direct, msg);
-    struct hl_rest_test *t = HL_CONTAINER_OF(direct, struct hl_rest_test, direct);
-    struct hl_rest_call *call = drops ? NULL : hl_slot_find(&calls->slots, t->from);
-    calls->tests.under_way--;
-    if (!call) {
-        test_free(t);
-        return;
-    }
-    call->test = t; /* which goes with the call */
-    call->outstanding--;
-    call->step(call);
-}
-
 static void show(struct hl_rest_call *call)
 {
-    const struct hl_rest_test *t = call->test;
-    const struct hl_direct *d = &t->direct;
+    const struct hl_direct *d = call->direct;
     if (!d->was_tried) {
         hl_rest_refuse(call, HL_REFUSAL_TEST_NOT_TRIED);
         return;

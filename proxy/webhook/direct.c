@@ -1,6 +1,9 @@
 /* direct.c - see direct.h. Thread: the sender's. */
 #include "webhook/direct.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "config/alert_setting.h"
 #include "store/lease.h"
@@ -8,6 +11,35 @@
 #include "webhook/courier.h"
 #include "webhook/docket.h"
 #include "webhook/transfer_result.h"
+
+/* A copy behind what is there; where it goes on. */
+static char *put(char *at, struct hl_str from, struct hl_str *to)
+{
+    *to = (struct hl_str){at, from.n};
+    return from.n > 0 ? (char *)memcpy(at, from.p, from.n) + from.n : at;
+}
+
+struct hl_direct *hl_direct_new(
+    const struct hl_id *run_id, struct hl_str url, struct hl_str secret, struct hl_str body)
+{
+    struct hl_direct *d = calloc(1, sizeof(*d) + url.n + secret.n + body.n);
+    if (!d)
+        return NULL;
+    d->run_id = *run_id;
+    char *at = put((char *)(d + 1), url, &d->url);
+    at = put(at, secret, &d->secret);
+    put(at, body, &d->body);
+    return d;
+}
+
+void hl_direct_free(struct hl_direct *d)
+{
+    if (!d)
+        return;
+    free(d->report);
+    explicit_bzero(d + 1, d->url.n + d->secret.n);
+    free(d);
+}
 
 static void clear(struct hl_direct *d)
 {

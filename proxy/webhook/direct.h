@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/str.h"
 #include "loop/mailbox.h"
+#include "loop/slot.h"
 #include "store/record.h"
 
 struct hl_courier;
@@ -20,9 +21,10 @@ enum { HL_DIRECT = 1024 }; /* beside enum hl_store_op; HL_NEWS is the next */
 struct hl_direct {
     struct hl_msg msg;
     struct hl_mailbox *reply_to;
-    struct hl_id run_id;     /* what webhook-id says */
-    struct hl_str url, body; /* the body is JSON */
-    struct hl_str secret;    /* that it is signed with; empty: the operator's */
+    struct hl_slot_name from; /* the asker's object; not touched here */
+    struct hl_id run_id;      /* what webhook-id says */
+    struct hl_str url, body;  /* the body is JSON */
+    struct hl_str secret;     /* that it is signed with; empty: the operator's */
     /* reply */
     bool is_delivered;
     bool
@@ -32,6 +34,12 @@ struct hl_direct {
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */
     struct hl_attempt_report *report;     /* the asker's, who frees it; may be NULL */
 };
+
+/* One of its own, with copies of the strings. NULL: out of memory. */
+struct hl_direct *hl_direct_new(
+    const struct hl_id *run_id, struct hl_str url, struct hl_str secret, struct hl_str body);
+/* Such a one, which nobody has: wipes it, and frees its report. NULL-safe. */
+void hl_direct_free(struct hl_direct *d);
 
 /* For the sender: it comes; it has waited for its look-up's turn, without its body; it ends, and whoever asked is told. */
 void hl_direct_take(struct hl_direct *d, struct hl_docket *k, struct hl_courier *c);
