@@ -279,7 +279,8 @@ test('a viewer sees what an admin sees, but no secret and no webhook’s URL', a
         masked.push(...differences(whole.json(), seen.json()).map((member) => `${path.split('/').pop()} ${member}`));
     }
     const unsteady = /^(overview|replicas) |last_used_at$|service-accounts .*last_used/;
-    assert.deepEqual(masked.filter((one) => !unsteady.test(one)), ['{project_id} .role', '{project_id} .subject', 'deliveries .deliveries.0.path', '{delivery_id} .url']);
+    const kinds = new Set(masked.filter((one) => !unsteady.test(one)).map((one) => one.replace(/\.\d+\./, '.0.')));
+    assert.deepEqual([...kinds], ['{project_id} .role', '{project_id} .subject', 'deliveries .deliveries.0.path', '{delivery_id} .url']);
 });
 
 test('hookline audit is a table, and JSON lines with --json', async (t) => {
