@@ -68,12 +68,14 @@ const struct hl_cli_command hl_cli_commands[] = {
         true},
     {"runs cancel", hl_cli_runs_cancel,
         "RUN_ID | --all [--app A] [--state queued|running] [--async|--sync] [--path PART] "
-        "[--since TIME] [--until TIME] [--project P] [--pause TIME] [--yes]",
+        "[--find PART] [--tag TAG] [--since TIME] [--until TIME] [--project P] [--pause TIME] "
+        "[--yes]",
         "end a run, or all that filters name: a queued one never starts",
         {"runs cancel " RUN, "runs cancel --all --app words --yes"}, true},
     {"runs rerun", hl_cli_runs_rerun,
         "RUN_ID | --all [--app A] [--state success|failure|cancelled] [--path PART] "
         "[--status CODE|CLASS|none] [--reason REASON] [--webhook none|pending|delivered|dead] "
+        "[--error LINE] [--find PART] [--tag TAG] "
         "[--since TIME] [--until TIME] [--project P] [--pause TIME] [--yes]",
         "start a new run with the kept request of one that has ended, or of all that filters name",
         {"runs rerun " RUN, "runs rerun --all --state failure --since 1h"}, true},

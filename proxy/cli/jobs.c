@@ -101,7 +101,15 @@ static json_t *filter_json(const struct hl_cli_filter *f)
     put(filter, "status", f->status);
     put(filter, "reason", f->reason);
     put(filter, "webhook", f->webhook);
+    put(filter, "error", f->error);
+    put(filter, "find", f->find);
     put(filter, "destination", f->destination);
+    if (f->tags[0]) {
+        json_t *tags = json_array();
+        for (const char *const *tag = f->tags; *tag; tag++)
+            json_array_append_new(tags, json_string(*tag));
+        json_object_set_new(filter, "tag", tags);
+    }
     if (f->is_async || f->is_sync)
         json_object_set_new(filter, "async", json_boolean(f->is_async));
     put_time(filter, "since", f->since, f->since_ms);
@@ -261,8 +269,10 @@ int hl_cli_run_bulk(const struct hl_cli *cli, const struct hl_cli_bulk *how)
         {.name = "--state", .text = &f->state}, {.name = "--since", .text = &f->since},
         {.name = "--until", .text = &f->until}, {.name = "--status", .text = &f->status},
         {.name = "--path", .text = &f->path}, {.name = "--reason", .text = &f->reason},
-        {.name = "--webhook", .text = &f->webhook}, {.name = "--async", .is_given = &f->is_async},
-        {.name = "--sync", .is_given = &f->is_sync}};
+        {.name = "--webhook", .text = &f->webhook}, {.name = "--error", .text = &f->error},
+        {.name = "--find", .text = &f->find},
+        {.name = "--tag", .text = f->tags, .is_given = &f->has_tags},
+        {.name = "--async", .is_given = &f->is_async}, {.name = "--sync", .is_given = &f->is_sync}};
     const struct hl_cli_option of_deliveries[] = {{.name = "--all", .is_given = &is_all},
         {.name = "--yes", .is_given = &b.is_sure}, {.name = "--pause", .text = &b.pause},
         {.name = "--project", .text = &f->project}, {.name = "--app", .text = &f->app},

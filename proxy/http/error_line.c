@@ -92,10 +92,23 @@ static const char *next_character(const char *p, const char *end, uint32_t *code
     return p + (n ? n : 1);
 }
 
+/* Of what Python prints, what was raised: from the last line on that is not indented. */
+static struct hl_str behind_traceback(struct hl_str text)
+{
+    static const char begin[] = "Traceback (most recent call last):";
+    const char *end = text.p + text.n, *raised = text.p, *p = text.p;
+    if (text.n < sizeof(begin) || memcmp(text.p, begin, sizeof(begin) - 1) != 0)
+        return text;
+    while ((p = memchr(p, '\n', (size_t)(end - p))) != NULL && ++p < end)
+        if (!strchr(" \t\r\n", *p))
+            raised = p;
+    return (struct hl_str){raised, (size_t)(end - raised)};
+}
+
 void hl_error_line_of_text(struct hl_str text, char out[HL_ERROR_LINE_MAX + 1])
 {
     struct line line = {.out = out};
-    struct hl_str looked = looked_at(text);
+    struct hl_str looked = behind_traceback(looked_at(text));
     const char *p = looked.p, *behind = p + looked.n;
     uint32_t code = 0;
     bool goes_on = true;
@@ -306,10 +319,19 @@ static void find_members(
     }
 }
 
+/* The value that says it where it is not a string: of an object its `message`, of a list the `msg` of its first object. */
+static const char *inner_value(const char *value, const char *end)
+{
+    static const char *const of_object[] = {"message"}, *const of_list[] = {"msg"};
+    const char *found = NULL, *first = *value == '[' ? skip_blank(value + 1, end) : value;
+    if (first < end && *first == '{')
+        find_members(first, end, *value == '[' ? of_list : of_object, 1, &found);
+    return found;
+}
+
 void hl_error_line_of_json(struct hl_str json, char out[HL_ERROR_LINE_MAX + 1])
 {
     static const char *const names[] = {"detail", "error", "message", "title"};
-    static const char *const inner[] = {"message"};
     const char *values[HL_ARRAY_LEN(names)] = {NULL};
     struct line line = {.out = out};
     struct hl_str looked = looked_at(json);
@@ -318,11 +340,9 @@ void hl_error_line_of_json(struct hl_str json, char out[HL_ERROR_LINE_MAX + 1])
         find_members(p, behind, names, HL_ARRAY_LEN(names), values);
     for (size_t i = 0; i < HL_ARRAY_LEN(names) && line.read_n == 0; i++) {
         const char *value = values[i];
-        if (value && *value == '{' && strcmp(names[i], "error") == 0) {
-            values[i] = NULL;
-            find_members(value, behind, inner, HL_ARRAY_LEN(inner), &values[i]);
-            value = values[i];
-        }
+        bool is_error = strcmp(names[i], "error") == 0, is_detail = strcmp(names[i], "detail") == 0;
+        if (value && ((is_error && *value == '{') || (is_detail && *value == '[')))
+            value = inner_value(value, behind);
         line.n = line.characters = 0;
         if (value && *value == '"')
             read_string(&line, value, behind);

@@ -216,7 +216,7 @@ class ItemList {
 
 function makeItem(item) {
     const run = item.run_id ?? null;
-    const link = run ? h('a', { href: `#/runs/${run}` }, `run ${tail(run)}`) : h('span', {}, 'delivery ', id(item.delivery_id));
+    const link = run ? h('a', { href: `#/runs/${run}` }, `run ${tail(run)}`) : h('a', { href: `#/deliveries/${item.delivery_id}` }, `delivery ${tail(item.delivery_id)}`);
     const cell = (of, ...content) => h('td', { role: 'cell', 'data-label': of }, content);
     return h(
         'tr',

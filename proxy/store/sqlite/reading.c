@@ -91,4 +91,15 @@ void hl_reading_done(struct hl_reading *r, enum hl_ask which)
     sqlite3_reset(r->st[which]);
 }
 
+enum hl_err hl_reading_count(struct hl_reading *r, enum hl_ask which, uint64_t *count)
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_reading_row(r, which, &row);
+    if (err)
+        return err;
+    *count = (uint64_t)hl_sql_int(&row);
+    hl_reading_done(r, which);
+    return HL_OK;
+}
+
 /* --- ids ------------------------------------------------------------------------------------ */

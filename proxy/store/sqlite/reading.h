@@ -6,6 +6,7 @@
 #ifndef HL_STORE_SQLITE_READING_H
 #define HL_STORE_SQLITE_READING_H
 
+#include "store/record.h"
 #include "store/secret.h"
 #include "store/sqlite/ask.h"
 #include "store/sqlite/statement.h"
@@ -52,11 +53,25 @@ struct hl_sql_args *hl_reading_bind(struct hl_reading *r, enum hl_ask which);
 HL_MUST_CHECK enum hl_err hl_reading_row(
     struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);
 void hl_reading_done(struct hl_reading *r, enum hl_ask which);
+/* The number that a statement whose parameters are bound answers with. */
+HL_MUST_CHECK enum hl_err hl_reading_count(
+    struct hl_reading *r, enum hl_ask which, uint64_t *count);
 
 /* --- answers: inside a transaction, or where nobody else writes. See question.h ---------------------------------------- */
 
-/* Running runs are those that the list has picked. */
+/* A run's row, and how it ended; the row is the caller's to free. HL_ERR_NOT_FOUND. */
+HL_MUST_CHECK enum hl_err hl_reading_run(struct hl_reading *r, const struct hl_id *run_id,
+    bool with_body, struct hl_run_row *row, struct hl_outcome *o);
+
+/* Of the column that counts a run's deliveries by state. */
+#define HL_DELIVERY_BITS 20
+static inline uint32_t hl_deliveries_in(int64_t packed, enum hl_delivery_state state)
+{
+    return (uint32_t)(packed >> (HL_DELIVERY_BITS * state)) & ((1u << HL_DELIVERY_BITS) - 1);
+}
+
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
+/* Running runs are those that the list has picked. */
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_delivery(
     struct hl_reading *r, struct hl_get_delivery *g);

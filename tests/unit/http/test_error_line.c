@@ -40,6 +40,24 @@ Test(error_line, of_a_text_is_its_first_line_with_anything_to_read)
     cr_expect_str_eq(of_text(" \r\n\t\n"), "");
 }
 
+Test(error_line, of_what_python_prints_is_what_was_raised)
+{
+    cr_expect_str_eq(
+        of_text("Traceback (most recent call last):\n"
+                "  File \"a.py\", line 1, in f\n"
+                "    raise KeyError('x')\n"
+                "KeyError: 'x'\n"
+                "\nDuring handling of the above exception, another exception occurred:\n\n"
+                "Traceback (most recent call last):\n"
+                "  File \"a.py\", line 3, in g\n"
+                "ValueError: no such order\n\n"),
+        "ValueError: no such order");
+    cr_expect_str_eq(
+        of_text("Traceback (most recent call last):"), "Traceback (most recent call last):");
+    cr_expect_str_eq(of_text("Traceback (most recent call last):\n  File"),
+        "Traceback (most recent call last):");
+}
+
 Test(error_line, of_a_text_has_markup_as_it_stands)
 {
     cr_expect_str_eq(
@@ -193,6 +211,16 @@ Test(error_line, of_json_may_end_anywhere)
 }
 
 /* ---- JSON ---- */
+
+Test(error_line, of_a_list_of_details_is_the_first_that_says_something)
+{
+    cr_expect_str_eq(
+        of_json("{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"Field required\"},{\"msg\":\"x\"}]}"),
+        "Field required");
+    cr_expect_str_eq(of_json("{\"detail\":[],\"title\":\"t\"}"), "t");
+    cr_expect_str_eq(of_json("{\"detail\":[1],\"message\":\"m\"}"), "m");
+    cr_expect_str_eq(of_json("{\"detail\":{\"msg\":\"x\"},\"title\":\"t\"}"), "t");
+}
 
 Test(error_line, of_json_is_a_string_of_the_first_of_four_members)
 {
