@@ -369,6 +369,7 @@ static void release(struct hl_rest_call *call)
 {
     hl_list_remove(&call->node);
     hl_rest_wait_leave(&call->wait);
+    call->all->tails -= call->tail && call->look.on_fire;
     if (call->look.on_fire)
         hl_timer_fini(&call->all->waits.wheel, &call->look);
     call->until_ms = 0;
@@ -386,6 +387,8 @@ static void release(struct hl_rest_call *call)
     call->direct = NULL;
     free(call->tail);
     call->tail = NULL;
+    free(call->log_page);
+    call->log_page = NULL;
     json_decref(call->audited.author);
     call->audited.author = NULL;
 }

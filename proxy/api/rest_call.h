@@ -21,6 +21,7 @@ struct hl_recent_ask;
 struct hl_rest_job;
 struct hl_rest_named;
 struct hl_rest_tail;
+struct hl_run_log_page;
 struct hl_sender;
 struct hl_service;
 struct hl_store_msg;
@@ -63,6 +64,7 @@ struct hl_rest_calls {
         uint64_t since_ms; /* monotonic: the present span's */
         unsigned in_span, under_way;
     } tests; /* of receivers: rest_test.c */
+    uint32_t tails; /* that wait for lines of the log */
 };
 
 #define HL_REST_STORE_ANSWERS 6
@@ -127,6 +129,7 @@ struct hl_rest_call {
     struct hl_rest_named *named; /* rest_redelivery.c; a block of memory, freed with the call */
     struct hl_direct *direct;    /* rest_test.c; while the sender does not have it */
     struct hl_rest_tail *tail;   /* rest_tail.c; likewise */
+    struct hl_run_log_page *log_page; /* rest_tail.c, while it reads; likewise */
     bool is_begun; /* …/events: the run was inside this process; the store may not know it yet */
     struct hl_msg *recent; /* the workers': struct hl_recent_ask, linked by `next` */
     uint64_t asked[4];     /* a bit for each worker that owes an answer */

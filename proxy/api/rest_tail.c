@@ -22,8 +22,9 @@
 #define LOOK_MS 250 /* between two looks for new lines */
 #define APP_BACK                                                                                   \
     2000 /* lines among which those of one app are looked for, where it is not said from where on */
-#define ASKED_MAX 100        /* runs that the store and the workers are asked for, an answer */
-#define NOBODYS   UINT32_MAX /* in place of a project: it was asked for, and is not known */
+#define ASKED_MAX   100        /* runs that the store and the workers are asked for, an answer */
+#define WAITING_MAX 100        /* at once: others are answered, and ask again */
+#define NOBODYS     UINT32_MAX /* in place of a project: it was asked for, and is not known */
 
 struct hl_rest_tail {
     char project[HL_NAME_MAX + 1]; /* whose lines may be seen; empty: all */
@@ -32,7 +33,6 @@ struct hl_rest_tail {
         until_ms; /* the number to go on from; monotonic: then it is answered in any case */
     uint64_t missed;
     uint32_t at, asked, shown; /* of the page: looked at; of the answer: runs, lines */
-    struct hl_run_log_page page;
 };
 
 static void begin(struct hl_rest_call *call);
@@ -109,30 +109,30 @@ static void end(struct hl_rest_call *call, bool has_more)
     hl_rest_end(call);
 }
 
-static const char *project_of(const struct hl_rest_tail *tail, const struct hl_run_log_line *line)
+static const char *project_of(const struct hl_rest_call *call, const struct hl_run_log_line *line)
 {
     bool is_known = line->project > 0 && line->project != NOBODYS;
-    return is_known ? tail->page.text + line->project : NULL;
+    return is_known ? call->log_page->text + line->project : NULL;
 }
 
 static bool may_show(const struct hl_rest_call *call, const struct hl_run_log_line *line)
 {
     const struct hl_rest_tail *tail = call->tail;
-    const char *project = project_of(tail, line), *app = call->params.app;
-    struct hl_str text = {tail->page.text + line->at, line->n};
+    const char *project = project_of(call, line), *app = call->params.app;
+    struct hl_str text = {call->log_page->text + line->at, line->n};
     if (!hl_rest_sees_all(call) && hl_rest_is_delivery_line(text))
         return false;
     if (!project)
         return !tail->filter.without_others ||
                (!*app && hl_id_eq(&line->run_id, &call->params.run_id) && sees_others(call));
     return (!*tail->project || strcmp(project, tail->project) == 0) &&
-           (!*app || strcmp(app, tail->page.text + line->app) == 0);
+           (!*app || strcmp(app, call->log_page->text + line->app) == 0);
 }
 
 static enum hl_err write_line(struct hl_rest_call *call, const struct hl_run_log_line *line)
 {
     const struct hl_rest_tail *tail = call->tail;
-    const char *project = project_of(tail, line);
+    const char *project = project_of(call, line);
     struct hl_buf *out = &call->reply.body;
     char id[HL_ID_TEXT];
     hl_id_format(&line->run_id, id);
@@ -143,10 +143,10 @@ static enum hl_err write_line(struct hl_rest_call *call, const struct hl_run_log
                   : hl_buf_printf(out, "{\"run_id\":\"%.*s\"", HL_ID_TEXT, id);
     if (err == HL_OK)
         err = project ? hl_buf_printf(out, ",\"project_id\":\"%s\",\"app_name\":\"%s\"", project,
-                            tail->page.text + line->app)
+                            call->log_page->text + line->app)
                       : hl_buf_append_str(out, HL_STR(",\"project_id\":null,\"app_name\":null"));
     if (err == HL_OK)
-        err = hl_buf_printf(out, ",\"line\":%.*s}", (int)line->n, tail->page.text + line->at);
+        err = hl_buf_printf(out, ",\"line\":%.*s}", (int)line->n, call->log_page->text + line->at);
     return err;
 }
 
@@ -170,16 +170,16 @@ static void ask(struct hl_rest_call *call, const struct hl_id *run_id)
 
 /* The lines of that run in the page say so, too, where that has room. */
 static void put_owner(
-    struct hl_rest_tail *tail, const struct hl_id *run_id, const char *names, size_t n)
+    struct hl_rest_call *call, const struct hl_id *run_id, const char *names, size_t n)
 {
-    struct hl_run_log_page *page = &tail->page;
+    struct hl_run_log_page *page = call->log_page;
     uint32_t at = NOBODYS;
     if (names && n <= sizeof(page->text) - page->text_n) {
         at = page->text_n;
         memcpy(page->text + at, names, n);
         page->text_n += (uint32_t)n;
     }
-    for (uint32_t i = tail->at; i < page->count; i++) {
+    for (uint32_t i = call->tail->at; i < page->count; i++) {
         struct hl_run_log_line *line = &page->lines[i];
         if (!hl_id_eq(&line->run_id, run_id))
             continue;
@@ -194,7 +194,7 @@ static void learn(struct hl_rest_call *call, struct hl_str project, struct hl_st
     size_t n = (size_t)snprintf(names, sizeof(names), "%.*s", (int)project.n, project.p) + 1;
     n += (size_t)snprintf(names + n, sizeof(names) - n, "%.*s", (int)app.n, app.p) + 1;
     hl_run_log_note(&call->id, names, names + strlen(names) + 1);
-    put_owner(call->tail, &call->id, names, n);
+    put_owner(call, &call->id, names, n);
     go_on(call);
 }
 
@@ -214,7 +214,7 @@ static void on_recent(struct hl_rest_call *call)
         learn(call, hl_recent_project(&ask->rows[0]), hl_recent_app(&ask->rows[0]));
         return;
     }
-    put_owner(call->tail, &call->id, NULL, 0);
+    put_owner(call, &call->id, NULL, 0);
     go_on(call);
 }
 
@@ -228,8 +228,8 @@ static bool needs_owner(const struct hl_run_log_line *line)
 static void go_on(struct hl_rest_call *call)
 {
     struct hl_rest_tail *tail = call->tail;
-    for (; tail->at < tail->page.count; tail->at++) {
-        const struct hl_run_log_line *line = &tail->page.lines[tail->at];
+    for (; tail->at < call->log_page->count; tail->at++) {
+        const struct hl_run_log_line *line = &call->log_page->lines[tail->at];
         if (needs_owner(line) && tail->asked == ASKED_MAX) {
             end(call, true);
             return;
@@ -250,7 +250,7 @@ static void go_on(struct hl_rest_call *call)
             return;
         }
     }
-    tail->from = tail->page.next;
+    tail->from = call->log_page->next;
     look(call);
 }
 
@@ -265,23 +265,38 @@ static bool is_leaving(const struct hl_rest_call *call)
     return !service || atomic_load(&service->is_draining);
 }
 
+/* True: it is one of those that may wait. */
+static bool is_waiting(struct hl_rest_call *call)
+{
+    if (!call->look.on_fire && call->all->tails < WAITING_MAX) {
+        call->all->tails++;
+        hl_timer_init(&call->look, on_look);
+    }
+    return call->look.on_fire;
+}
+
 /* What has been found is answered; while there is nothing, it is waited for. */
 static void look(struct hl_rest_call *call)
 {
     struct hl_rest_tail *tail = call->tail;
     if (tail->from < hl_run_log_end()) {
-        hl_run_log_scan(&tail->filter, tail->from, &tail->page);
+        if (!call->log_page && !(call->log_page = malloc(sizeof(*call->log_page)))) {
+            hl_rest_refuse_memory(call);
+            return;
+        }
+        hl_run_log_scan(&tail->filter, tail->from, call->log_page);
         tail->at = 0;
         if (call->params.after > 0)
-            tail->missed += tail->page.missed;
+            tail->missed += call->log_page->missed;
         go_on(call);
         return;
     }
-    if (tail->shown > 0 || hl_clock_mono_ms() >= tail->until_ms || is_leaving(call)) {
+    free(call->log_page);
+    call->log_page = NULL;
+    if (tail->shown > 0 || hl_clock_mono_ms() >= tail->until_ms || is_leaving(call) ||
+        !is_waiting(call)) {
         end(call, false);
         return;
     }
-    if (!call->look.on_fire)
-        hl_timer_init(&call->look, on_look);
     hl_timer_arm(&call->all->waits.wheel, &call->look, LOOK_MS);
 }

@@ -2,6 +2,7 @@
  * Not here: what becomes of a line that is not read in time (api/rest_tail.c). */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "auth/json_load.h"
 #include "cli/catalog.h"
@@ -202,6 +203,8 @@ static int begin(struct tail *t)
 
 static int follow(struct tail *t)
 {
+    const struct timespec pause = {
+        .tv_nsec = 250 * 1000 * 1000}; /* not every reader is waited with */
     for (;;) {
         json_t *answer;
         int status = ask(t, true, &answer);
@@ -212,6 +215,8 @@ static int follow(struct tail *t)
             return status;
         if (fflush(t->cli->out) != 0)
             return HL_CLI_FAILED;
+        if (!t->has_more)
+            nanosleep(&pause, NULL);
     }
 }
 

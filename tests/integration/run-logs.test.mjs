@@ -341,6 +341,21 @@ test('whoever reads the log too slowly is told how many lines went by', async (t
     assert.equal(missed, 100);
 });
 
+test('of many who wait for a line 100 do, and others are answered at once', async (t) => {
+    const all = await staged(t, { HOOKLINE_AUTH: 'jwt' });
+    const token = await makeToken(all.sidecar);
+    const ask = rest(all.sidecar, { token });
+    const { next } = await follow(ask, {});
+    const answered = [];
+    const waiting = Array.from({ length: 101 }, () => follow(ask, { after: next, wait: 50 }).then((answer) => answered.push(answer)));
+    await until('one is answered', () => answered.length > 0);
+    assert.deepEqual(answered[0].lines, []);
+    assert.equal(answered.length, 1);
+    await all.call(RUN, { query: { async: 'true' }, headers: { authorization: `Bearer ${token}` } });
+    await Promise.all(waiting);
+    assert.ok(answered.slice(1).every(({ lines }) => lines.length > 0));
+});
+
 test('who may follow the log: all of a project for those who see it, a run of his own for its caller', async (t) => {
     const all = await staged(t, { HOOKLINE_AUTH: 'jwt' });
     const tokens = {};
