@@ -126,6 +126,10 @@ test('another replica shows the log of a run that failed, and says who has anoth
     assert.ok(messages(before).includes('run finished'));
     const b = await all.add('b');
     assert.deepEqual(await logOf(b.ask, failed), before);
+    const [ofA, ofB] = [await follow(a.ask, { limit: 200 }), await follow(b.ask, { limit: 200 })];
+    assert.deepEqual([ofA.replica, ofB.replica], ['a', 'b']);
+    assert.ok(ofA.lines.some(({ run_id, app_name }) => run_id === failed && app_name === 'a'));
+    assert.ok(!ofB.lines.some(({ run_id }) => run_id === failed), 'each has its own lines');
     for (const id of [good, held]) assertRefused(await b.ask('GET', `${RUNS}/${id}/logs`), 409, /replica .*\ba\b/);
     assert.ok(messages(await logOf(a.ask, good)).includes('run finished'));
     await a.sidecar.kill();
