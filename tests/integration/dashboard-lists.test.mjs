@@ -136,7 +136,7 @@ test('two filters that are chosen at once are both taken, and what is being type
     await until('both are in the address', async () => /state=failure&mode=async/.test(await hashOf(page)));
     await shows(page, 'what fits both', [failed]);
     await page.getByRole('button', { name: 'Add filter' }).click();
-    await page.keyboard.type('Status');
+    await page.getByRole('combobox', { name: 'Filter by' }).pressSequentially('Status');
     await page.keyboard.press('Enter');
     await page.getByRole('combobox', { name: 'Status' }).pressSequentially('5');
     await call('/words/count', {}, 'billing');
@@ -169,13 +169,14 @@ test('whoever goes on typing in a field that has just become the filter is not d
     await page.keyboard.press('Enter');
     await shown('q=words%2Ffails', [failed]);
     await page.getByRole('button', { name: 'Add filter' }).click();
-    await page.keyboard.type('Status');
+    await page.getByRole('combobox', { name: 'Filter by' }).pressSequentially('Status');
     await page.keyboard.press('Enter');
     await page.keyboard.type('50');
     await page.keyboard.type('3');
     await page.keyboard.press('Enter');
     await shown('status=503', [failed]);
     await page.getByRole('button', { name: 'Status 503', exact: true }).click();
+    await page.getByRole('combobox', { name: 'Status' }).waitFor();
     await page.keyboard.type('50');
     await page.keyboard.type('0');
     await page.keyboard.press('Enter');

@@ -395,7 +395,7 @@ test('of 1,000 apps one is found by a part of its name', async (t) => {
     await goTo(page, '#/runs');
     await row(page, id).waitFor();
     await page.getByRole('button', { name: 'Add filter' }).click();
-    await page.keyboard.type('App');
+    await page.getByRole('combobox', { name: 'Filter by' }).fill('App');
     await page.keyboard.press('Enter');
     const options = page.getByRole('option');
     await until('some of them are listed', async () => (await options.count()) === 60);

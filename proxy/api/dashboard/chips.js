@@ -12,10 +12,17 @@ export function showChips({ set, fields, pick, clear }) {
         id: 'add-filter',
         'aria-haspopup': 'dialog',
         'aria-expanded': 'false',
+        onpointerenter: preload,
+        onfocus: preload,
     });
     const chips = set.map((one) => showChip(one, fields, pick));
     const all = set.length > 1 ? button('Clear all', () => (focusAdd(), clear()), 'quiet.small', { id: 'clear-filters' }) : null;
     return h('div.chips', { role: 'group', 'aria-label': 'Filters' }, chips, add, all);
+}
+
+/** Whoever presses the button types at once. */
+function preload() {
+    import('./picker.js').catch(() => null);
 }
 
 async function open(anchor, fields, field, pick) {
