@@ -2,11 +2,10 @@
 // Promise: no value of a field that may be secret is here, and no token: the server gives out harmless ones only.
 import * as api from './api.js';
 import { isJsonType, isTextType, showBody } from './body.js';
-import { button, copy, fill, h } from './dom.js';
+import { fill, h } from './dom.js';
 import { plural, visible } from './format.js';
 
 const LINE_MAX = 16 * 1024; /* bytes of a body that stand in the command; a longer one is a file beside it */
-const EDITED_MAX = 256 * 1024; /* bytes of a body that a form shows */
 const UNFIT = /(?![\t\n])[\p{Cc}\p{Cf}\ufffd]/u; /* what a terminal obeys when it is pasted, and what was no text */
 const SENT = /^(accept|content-type|content-encoding|content-language)$/i;
 
@@ -23,22 +22,12 @@ export function showRequest(section, run, path, { signal }) {
     );
 }
 
-export function curlButton(run, path) {
-    return copy(() => asCommand(run, bodyOf(run, path)), 'Copy as curl', 'small');
-}
-
-/** The form for a new run, filled with this one's request, where it is one that the form can send; else null. */
-export function editButton(run, path, onError) {
-    const body = bodyOf(run, path);
-    const isEditable = !run.request_bytes || (body.isJson && isPlain(body) && body.size <= EDITED_MAX);
-    if (!isEditable) return null;
-    const edit = async () => {
-        const text = run.request_bytes ? await (await api.request('GET', body.path)).text() : '';
-        const { prefill } = await import('./playground.js');
-        prefill({ app: run.app_name, path: run.path.replace(/^\/+/, ''), method: run.method, mode: run.async ? 'async' : 'sync', body: indented(text) });
-        location.hash = '#/new';
-    };
-    return button('Edit and run again', () => edit().catch(onError), 'small');
+/** Opens the form for a new run, filled with this one's request. Throws ApiError. */
+export async function editRequest(run, path) {
+    const text = run.request_bytes ? await (await api.request('GET', bodyOf(run, path).path)).text() : '';
+    const { prefill } = await import('./playground.js');
+    prefill({ app: run.app_name, path: run.path.replace(/^\/+/, ''), method: run.method, mode: run.async ? 'async' : 'sync', body: indented(text) });
+    location.hash = '#/new';
 }
 
 /** As it was, if it is not what it says that it is. */
@@ -102,7 +91,9 @@ function leftOut({ request_fields: fields }) {
     return `The command has $TOKEN in the place of a token. Not in it: the query and the webhook, if there were any${names ? `, and ${names}, as their values are not shown` : ''}.`;
 }
 
-async function asCommand(run, body) {
+/** The call as a command of curl. */
+export async function asCommand(run, path) {
+    const body = bodyOf(run, path);
     const text = run.request_bytes ? await shortText(body) : '';
     const { project, run_port: port } = api.session;
     const target = `/v4/${project}/${run.app_name}${run.path}${run.async ? '?async=true' : ''}`;

@@ -3,23 +3,14 @@ import { h, refill } from './dom.js';
 import { plural, visible } from './format.js';
 import { lastLines } from './log.js';
 import { showResult } from './result.js';
-import { REASONS } from './state.js';
+import { REASONS, failedAttempts } from './state.js';
 
 const LINES = 8; /* of the log */
 const ANSWER_MAX = 1024 * 1024; /* bytes: a longer answer is in Output alone */
 
-/** Whether there is something to say: a run that goes on may have failed before. */
-export function hasError(run) {
-    return run.state === 'failure' || Boolean(run.error) || failed(run).length > 0;
-}
-
-function failed(run) {
-    return (run.attempt_log ?? []).filter(({ finished_at: end, reason }) => end && reason);
-}
-
 /** Fills the pane, once for each thing there is to say. */
 export function showError(panel, run, path, { mayRead, signal }) {
-    const before = failed(run).length - (run.state === 'failure' ? 1 : 0);
+    const before = failedAttempts(run).length - (run.state === 'failure' ? 1 : 0);
     const answer = h('section.error-part', { 'aria-label': 'Answer', hidden: true });
     const logged = h('section.error-part', { 'aria-label': 'Logged last', hidden: true });
     refill(
@@ -36,7 +27,7 @@ export function showError(panel, run, path, { mayRead, signal }) {
 }
 
 function whyOf(run) {
-    const { reason, status_code: status } = run.state === 'failure' ? run : (failed(run).at(-1) ?? run);
+    const { reason, status_code: status } = run.state === 'failure' ? run : (failedAttempts(run).at(-1) ?? run);
     if (!reason) return 'It did not say why.';
     const words = REASONS[reason];
     return [h('code', {}, reason), words ? `: ${words}` : '', status ? ` (status ${status})` : '', '.'];

@@ -2,8 +2,9 @@
 import * as api from './api.js';
 import { ask, badge, button, copy, fill, h, note, refill } from './dom.js';
 import { tail, time, visible } from './format.js';
-import { curlButton, editButton } from './request.js';
 import { REASONS, deliveryBadge, modeChip } from './state.js';
+
+const EDITED_MAX = 256 * 1024; /* bytes of a body that a form shows */
 
 /**
  * `{ element, show(run) }`. `level`: of the heading. `again()`: another look is wanted; `goToWebhooks()`: they are to be
@@ -82,9 +83,25 @@ function showActions(run, { path, again, problem }) {
     return [
         canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger.small') : null,
         api.mayRun() && run.finished_at && hasRequest ? button('Run again…', () => rerun(path), 'small') : null,
-        api.mayRun() && hasRequest ? editButton(run, path, (error) => refill(problem, note('error', 'The request could not be read', h('p', {}, error.message)))) : null,
-        hasRequest ? curlButton(run, path) : null,
+        api.mayRun() && hasRequest && isEditable(run) ? button('Edit and run again', () => edit(run, path, problem), 'small') : null,
+        hasRequest ? copy(async () => (await import('./request.js')).asCommand(run, path), 'Copy as curl', 'small') : null,
     ];
+}
+
+/** As one that the form for a new run can send: JSON of a size that can be edited, or nothing. */
+function isEditable({ request_fields: fields, request_bytes: size }) {
+    const value = (wanted) => fields.find(({ name }) => name.toLowerCase() === wanted)?.value ?? '';
+    const isJson = /^application\/(\S+\+)?json\b/i.test(value('content-type'));
+    return !size || (isJson && size <= EDITED_MAX && /^(identity)?$/i.test(value('content-encoding')));
+}
+
+async function edit(run, path, problem) {
+    try {
+        const { editRequest } = await import('./request.js');
+        await editRequest(run, path);
+    } catch (error) {
+        refill(problem, note('error', 'The request could not be read', h('p', {}, error.message)));
+    }
 }
 
 function rerun(path) {

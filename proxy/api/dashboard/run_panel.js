@@ -9,18 +9,14 @@ import { eventPanel } from './events.js';
 import { runLog } from './log.js';
 import { paneTabs } from './panes.js';
 import { progressRow } from './progress.js';
-import { showRequest } from './request.js';
-import { showResult } from './result.js';
-import { hasError, showError } from './run_error.js';
 import { runFacts } from './run_facts.js';
 import { runHead } from './run_head.js';
 import { areOn } from './shortcuts.js';
 import { spansOf } from './spans.js';
 import { showStale } from './stale.js';
-import { isOpen } from './state.js';
+import { failedAttempts, isOpen } from './state.js';
 import { addStyle } from './stylesheet.js';
 import { waterfall } from './waterfall.js';
-import { webhookPane } from './webhook_pane.js';
 
 await addStyle('run.css');
 
@@ -60,7 +56,7 @@ class RunView {
     #head;
     #events;
     #log;
-    #webhooks;
+    #webhooks = null; // made when they are seen
     #panes;
 
     constructor(place, id, onClose) {
@@ -85,7 +81,6 @@ class RunView {
             end: again,
         });
         this.#log = runLog(this.#path);
-        this.#webhooks = webhookPane(again);
         this.#panes = this.#makePanes();
         this.#fillPlace();
         if (onClose) document.addEventListener('keydown', (event) => this.#onKey(event), { signal: this.#gone.signal });
@@ -115,7 +110,7 @@ class RunView {
             part('error', 'Error'),
             { key: 'log', title: 'Log', panel: this.#log.section },
             { key: 'events', title: 'Events', panel: this.#events.section },
-            { key: 'webhook', title: 'Webhook', panel: this.#webhooks.section },
+            { key: 'webhook', title: 'Webhook', panel: (this.#panels.webhook = h('div')) },
         ];
         return paneTabs('What it was given and gave', all, (key) => {
             wanted = key;
@@ -203,7 +198,7 @@ class RunView {
     #showTabs(isFirst) {
         const run = this.#run;
         const keys = ['input', 'output'];
-        if (hasError(run)) keys.push('error');
+        if (run.state === 'failure' || failedAttempts(run).length) keys.push('error');
         if (this.#mayRead()) keys.push('log');
         if (!this.#events.section.hidden) keys.push('events');
         if (run.deliveries.length) keys.push('webhook');
@@ -234,12 +229,31 @@ class RunView {
         if (key === 'log') return void (await this.#log.renew(signal, run.finished_at !== null));
         const what = JSON.stringify({ output: run.finished_at, error: [run.finished_at, run.attempts], webhook: run.deliveries }[key] ?? '');
         if (this.#shown[key] === what) return;
+        this.#shown[key] = what;
+        try {
+            await this.#fill(key, run);
+        } catch (error) {
+            delete this.#shown[key];
+            throw error;
+        }
+    }
+
+    /** What a pane is made of is loaded with the first one. */
+    async #fill(key, run) {
         const panel = this.#panels[key];
         const about = { title: `tab-${key}`, mayRead: this.#mayRead(), signal: this.#gone.signal };
-        if (key === 'input') showRequest(panel, run, this.#path, about);
-        else if (key === 'output') showResult(panel, run, this.#path, about);
-        else if (key === 'error') showError(panel, run, this.#path, about);
-        else await this.#webhooks.show(run);
-        this.#shown[key] = what;
+        if (key === 'input') (await import('./request.js')).showRequest(panel, run, this.#path, about);
+        else if (key === 'output') (await import('./result.js')).showResult(panel, run, this.#path, about);
+        else if (key === 'error') (await import('./run_error.js')).showError(panel, run, this.#path, about);
+        else await this.#showWebhooks(panel, run);
+    }
+
+    async #showWebhooks(panel, run) {
+        const { webhookPane } = await import('./webhook_pane.js');
+        if (!this.#webhooks) {
+            this.#webhooks = webhookPane(() => this.#polling.now());
+            fill(panel, this.#webhooks.section);
+        }
+        await this.#webhooks.show(run);
     }
 }

@@ -38,6 +38,11 @@ export function ranFor({ started_at: from, finished_at: to, reason }) {
     return `${reason === 'interrupted' ? '≤ ' : ''}${duration(between(from, to))}`;
 }
 
+/** Attempts that ended badly, the last one included if it did. */
+export function failedAttempts(run) {
+    return (run.attempt_log ?? []).filter(({ finished_at: end, reason }) => end && reason);
+}
+
 export function runPath(run) {
     return `#/runs/${run.run_id}`;
 }
