@@ -23,9 +23,9 @@ coalesce(delivery.url, run.webhook_url);
 CASE WHEN delivery.url IS NULL THEN run.webhook_secret ELSE delivery.secret END;
 
 -- part: leased(from)
--- What a delivery is sent from, and whether all of it is there and its next attempt is not.
+-- What a delivery is sent from, and whether all of it but a URL is there and its next attempt is not.
 SELECT delivery.delivery_id, delivery.run_id,
-    app.name IS NOT NULL AND {url} IS NOT NULL AND result.number IS NOT NULL
+    app.name IS NOT NULL AND result.number IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.delivery_id = delivery.delivery_id
             AND attempt.round = delivery.round AND attempt.n = delivery.n + 1),
     delivery.lane, delivery.round, delivery.n, delivery.max_attempts, run.is_async, app.project, app.name,
