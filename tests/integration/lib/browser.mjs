@@ -195,10 +195,12 @@ export async function follow(page, act) {
     await page.locator('main h1:not([data-before])').waitFor();
 }
 
-/** Chooses one of the panes of the run that is shown, and answers what is in it. */
+/** Chooses one of the panes of the run that is shown, and answers what is in it, as soon as something is. */
 export async function pane(page, name) {
     await page.getByRole('tab', { name: new RegExp(`^${name}`) }).click();
-    return page.getByRole('tabpanel', { name: new RegExp(`^${name}`) });
+    const panel = page.getByRole('tabpanel', { name: new RegExp(`^${name}`) });
+    await panel.locator('p, pre, h2').first().waitFor({ state: 'attached' });
+    return panel;
 }
 
 /** Narrows the list of runs down as people do, by keys: the field, then its value. */
