@@ -399,7 +399,7 @@ test('of 1,000 apps one is found by a part of its name', async (t) => {
     await page.keyboard.press('Enter');
     const options = page.getByRole('option');
     await until('some of them are listed', async () => (await options.count()) === 60);
-    await page.getByText('940 more: type a part of the name').waitFor();
+    await page.getByText(/^94\d more: type a part of the name$/).waitFor(); // others' runs are of apps, too
     await page.keyboard.type('777');
     await until('the one is left', async () => `${await options.allInnerTexts()}`.endsWith('app-777-x'));
     await options.getByText('app-777-x').click();
