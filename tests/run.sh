@@ -176,7 +176,7 @@ large_pages() {
     export HOOKLINE_TEST_LARGE_PAGES=tried
     exec unshare --mount --propagation unchanged -- bash -c '
         mount --make-private /dev/shm &&
-            mount -t tmpfs -o "huge=within_size,mode=1777,size=$(df --output=size /dev/shm | tail -n 1)k" hookline-tests /dev/shm
+            mount -t tmpfs -o "huge=within_size,mode=1777,size=$(df --output=size /dev/shm | tail -n 1 | tr -d " ")k" hookline-tests /dev/shm
         exec tests/run.sh "$@"' - "$@"
 }
 

@@ -61,9 +61,9 @@ for (const part of ['-- It\'s a comment', 'FROM :schema.run', 'app = :app::text 
 
 // Tables of columns, and lists of rows in a header: their parameters are bound by where they stand.
 const listed = embed('-- name: A\nINSERT INTO t ({outcome_columns})\nSELECT {run_columns_of(r)} FROM unnest({terms_arrays}, {account_arrays});\n');
-for (const part of ['INSERT INTO t (finished_ms, reason, http_status, content_type, content_encoding, encoding, escaped_size)',
-    'SELECT r.created_ms, r.method, r.path, r.identity, r.rerun_of, r.priority FROM', 'unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[]',
-    '{HL_P_PRIORITY, HL_P_PROJECT, HL_P_NAME, HL_P_ROLE,'])
+for (const part of ['INSERT INTO t (finished_ms, reason, http_status, content_type, content_encoding, encoding, escaped_size, error, gate_us, connect_us, first_byte_us)',
+    'SELECT r.created_ms, r.method, r.path, r.identity, r.rerun_of, r.priority, r.tags FROM', 'unnest($1::bigint[], $2::text[], $3::text[], $4::bytea[], $5::bigint[]',
+    '{HL_P_PRIORITY, HL_P_TAGS, HL_P_PROJECT, HL_P_NAME, HL_P_ROLE,'])
     check(`a table makes ${part}`, listed.text?.includes(part), listed.text ?? listed.error);
 
 rmSync(directory, { recursive: true });
