@@ -326,7 +326,7 @@ Test(damage, interrupted_run_that_has_a_result_already_does_not_stop_the_start)
     hl_claimed_free(claim());
     damage("INSERT INTO result SELECT number, run_id, 1000 * unixepoch(), 0, 200, '', '', 3, 0, 0, "
            "0, NULL, NULL,"
-           " NULL, app_id, 1, 2, 0, NULL FROM run");
+           " NULL, app_id, 1, 2, 0, NULL, NULL, NULL, NULL FROM run");
     cr_assert_eq(state_of(&f, &id), HL_RUN_SUCCESS);
     cr_assert_eq(query(&f, "SELECT count(*) FROM ticket"), 0);
     goes_on();
