@@ -19,6 +19,7 @@ const FILTERS = {
     status: ['2xx', '4xx', '5xx', 'none'],
     reason: null,
     app: null,
+    tag: null,
 };
 const PAIR = /(?:^|\s)([a-z]+):(\S*)/g;
 

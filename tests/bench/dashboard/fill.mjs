@@ -13,6 +13,13 @@ import { answerOf, chance, makeRun, makeSteps, RECEIVERS } from './traffic.mjs';
 const PROJECT = 'demo';
 const BINARY = process.env.HOOKLINE_BIN ?? '/usr/local/bin/hookline';
 const CLOCK = fileURLToPath(new URL('../../integration/lib/shifted_clock.c', import.meta.url));
+/** Where it is looked at: what fails is tried again, requests are kept, and there is a log. */
+const SERVED = {
+    HOOKLINE_RUN_ATTEMPTS: '3',
+    HOOKLINE_RUN_RETRY_ON: 'unreachable,reset,500,502,503',
+    HOOKLINE_KEEP_REQUESTS: 'all',
+    HOOKLINE_LOG_LEVEL: 'info',
+};
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 10;
 const agent = new http.Agent({ keepAlive: true, maxSockets: 128 });
@@ -181,7 +188,7 @@ function isKept({ isSync, receiver }) {
 
 /** As it is now, with some calls a second, until somebody ends it. */
 async function goOn(stage, dataDir) {
-    const hookline = await startHookline(dataDir, stage.app.address().port);
+    const hookline = await startHookline(dataDir, stage.app.address().port, SERVED);
     stage.week.hours = 0;
     console.log(`dashboard: ${hookline.admin}/`);
     const next = chance(Date.now());
