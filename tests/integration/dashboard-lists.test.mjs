@@ -516,6 +516,8 @@ test('all runs that a list names are run again, or cancelled, after a question',
     await call('/run');
     await ended(4);
     const page = await open('#/runs?state=failure');
+    const bulk = page.getByRole('button', { name: 'Bulk…' });
+    await bulk.click();
     await page.getByRole('button', { name: 'Run all again…' }).click();
     const dialog = page.getByRole('dialog', { name: 'Run many again' });
     await dialog.getByText('3 runs: state failure. Each becomes a new run').waitFor();
@@ -524,8 +526,13 @@ test('all runs that a list names are run again, or cancelled, after a question',
     await dialog.getByRole('button', { name: 'Close' }).click();
     await ended(7);
     assert.equal((await ask('/runs?state=failure')).runs.filter((run) => run.rerun_of).length, 3);
+    await bulk.click();
+    await page.getByRole('button', { name: 'Run all again…' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Cancel all…' }).count(), 0, 'they have ended');
+    await page.keyboard.press('Escape');
     await page.evaluate(() => (location.hash = '#/runs?state=queued'));
+    await page.getByRole('button', { name: 'Remove state queued' }).or(page.locator('#filters-runs').getByText('queued')).first().waitFor();
+    await bulk.click();
     await page.getByRole('button', { name: 'Cancel all…' }).click();
     await page.getByRole('dialog', { name: 'Cancel many' }).getByText('There is nothing to do: no state queued.').waitFor();
 });
@@ -539,11 +546,9 @@ test('those that were chosen are sent again by one request, what became of each 
     let asked = 0;
     await page.route('**/deliveries/redeliver', (route) => (asked++, answers.length ? route.fulfill(answers.shift()) : route.continue()));
     const dialog = page.getByRole('dialog', { name: 'Redeliver many' });
+    const choose = () => page.getByRole('button', { name: 'Choose all 3 shown' }).click();
     const sendAll = async (...given) => {
         answers.push(...given);
-        const choose = page.getByRole('button', { name: 'Choose all 3 shown' });
-        await choose.or(page.getByRole('button', { name: 'Redeliver 3 chosen…' })).first().waitFor();
-        if (await choose.isVisible()) await choose.click();
         await page.getByRole('button', { name: 'Redeliver 3 chosen…' }).click();
         await dialog.getByRole('button', { name: 'Redeliver 3 deliveries' }).click();
     };
@@ -551,6 +556,7 @@ test('those that were chosen are sent again by one request, what became of each 
         await dialog.locator('p', { hasText: text }).first().waitFor();
         await dialog.getByRole('button', { name: 'Close' }).click();
     };
+    await choose();
     await sendAll({ status: 500, json: { detail: 'It is broken.' } });
     await dialog.getByText('It is broken.').waitFor();
     await told('Stopped: 0 deliveries queued to be sent again, 3 that may or may not have been.');
@@ -561,6 +567,7 @@ test('those that were chosen are sent again by one request, what became of each 
     await sendAll({ status: 202, json: { redelivered: 1, refused, left: [] } });
     await told('Done: 1 delivery queued to be sent again, 1 on their way already, 1 no longer kept.');
     asked = 0;
+    await choose(); // those that were sent are chosen no more
     await sendAll({ status: 429, json: { detail: 'There is no room.' } });
     await dialog.getByText('0 of 3, waiting for room').waitFor();
     await told('Done: 3 deliveries queued to be sent again.');

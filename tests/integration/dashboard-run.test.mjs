@@ -425,7 +425,7 @@ test('what a record says of its error, its tags and its times is text, and is dr
 async function openBeside(page, id) {
     await page.locator(`.runs a[href$="${id}"]`).focus();
     await page.evaluate(async (runId) => {
-        const { openRun } = await import(document.querySelector('script[src]').src.replace('main.js', 'run_panel.js'));
+        const { openRun } = await import(document.querySelector('script[src*="main.js"]').src.replace('main.js', 'run_panel.js'));
         const place = document.createElement('aside');
         document.querySelector('main').append(place);
         const end = openRun(place, runId, { onClose: () => (end(), place.remove()) });

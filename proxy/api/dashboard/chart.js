@@ -173,7 +173,7 @@ export class Chart {
             const isDay = step >= DAY || (to - from > DAY && (ms - ahead) % DAY === 0);
             const x = this.#x(ms);
             const half = (clock(ms).length * CHARACTER) / 2;
-            if (x - half >= LEFT - 20 && x + half <= width)
+            if (x - half >= LEFT && x + half <= width)
                 list.push(s('text.axis', { x, y: this.#options.height - 5, 'text-anchor': 'middle' }, (isDay ? day : clock)(ms)));
         }
         return list;

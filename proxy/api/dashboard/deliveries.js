@@ -327,20 +327,21 @@ class DeliveryList {
         return all.filter(({ state }) => state !== 'pending').map(({ delivery_id: key }) => key);
     }
 
+    #choose(keys) {
+        this.#chosen = new Set(keys);
+        for (const box of this.#list.querySelectorAll('input[type=checkbox]')) box.checked = keys.length > 0;
+        this.#showBar();
+    }
+
     #showBar() {
         const free = this.#canChoose();
         if (!api.isAdmin() || !free.length) return fill(this.#bar);
         const hadFocus = this.#bar.contains(document.activeElement) && document.activeElement.textContent;
         const n = this.#chosen.size;
-        const choose = (keys) => {
-            this.#chosen = new Set(keys);
-            for (const box of this.#list.querySelectorAll('input[type=checkbox]')) box.checked = keys.length > 0;
-            this.#showBar();
-        };
         const all = STATE_WORDS[this.#query.state];
         fill(
             this.#bar,
-            n === free.length ? button('Choose none', () => choose([]), 'quiet.small') : button(`Choose all ${free.length} shown`, () => choose(free), 'quiet.small'),
+            n === free.length ? button('Choose none', () => this.#choose([]), 'quiet.small') : button(`Choose all ${free.length} shown`, () => this.#choose(free), 'quiet.small'),
             n ? button(`Redeliver ${n} chosen…`, () => this.#redeliver({ which: 'those that were chosen', ids: [...this.#chosen] }), 'small') : null,
             all ? button(`Redeliver all ${all}…`, () => this.#redeliver({ which: describe(this.#query), filter: this.filter }), 'small') : null,
         );
@@ -351,7 +352,7 @@ class DeliveryList {
     async #redeliver(plan) {
         const { redeliverMany } = await import('./bulk.js');
         if (!(await redeliverMany(plan))) return;
-        this.#chosen.clear();
+        this.#choose([]);
         this.reload();
     }
 

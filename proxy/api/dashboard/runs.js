@@ -1,7 +1,6 @@
 // runs.js - the page of runs: its filters as a line of chips, when the runs were accepted, their list, and one of them beside
 // it. Not here: each of these (run_filter.js, chips.js, run_histogram.js, run_list.js, run_panel.js).
 import * as api from './api.js';
-import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
 import { announce, button, fill, h } from './dom.js';
 import { exportButton } from './export_button.js';
@@ -117,8 +116,17 @@ function showTools(list, frame) {
         {},
         menu('Views', 'open-views', (anchor) => load((views) => views.openViews(anchor))),
         menu('Columns', 'open-columns', (anchor) => load((views) => views.openColumns(anchor, { onchange, onroom }))),
-        bulkButtons({ state: readRuns().state, filter: () => list.filter, then: () => {} }), // the list looks again by itself
+        api.isAdmin() ? menu('Bulk…', 'open-bulk', (anchor) => openBulk(anchor, list)) : null,
         exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter }),
         api.mayRun() ? h('a.button.small', { href: '#/new' }, 'New run') : null,
     );
+}
+
+/** What is done to all that the list has. */
+async function openBulk(anchor, list) {
+    const modules = await Promise.all([import('./popup.js'), import('./bulk_buttons.js')]).catch(() => null);
+    if (!modules) return announce('hookline does not answer');
+    const [{ openPopup }, { bulkButtons }] = modules;
+    const then = () => {}; // the list looks again by itself
+    openPopup(anchor, 'All that the list has', (close) => bulkButtons({ state: readRuns().state, filter: () => list.filter, close, then }));
 }
