@@ -198,6 +198,7 @@ static enum hl_err make_body(const struct sent *s, struct body *out)
     struct hl_leased leased = {.run_id = g->run.run_id,
         .project = g->run.project,
         .app = g->run.app,
+        .tags = g->run.tags,
         .outcome = g->outcome};
     enum hl_err err = hl_envelope_init(&envelope, &leased, "", &payload);
     if (err)

@@ -316,11 +316,12 @@ test('what was sent is shown as the receiver got it, but for what is secret', as
     const { receiver, sidecar } = here;
     receiver.script('/hook', 404, 200);
     const url = receiver.url('/hook?token=query-secret&empty=&flag');
-    const { delivery_id: id, run_id: run } = await sendTo(here, url, { headers: { 'x-webhook-secret': 'own-key' } });
+    const { delivery_id: id, run_id: run } = await sendTo(here, url, { headers: { 'x-webhook-secret': 'own-key', 'x-run-tag': 'tier=gold, order=17' } });
     const admin = await asRole(sidecar, 'admin');
     const sent = (await admin.ask('GET', `${DELIVERIES}/${id}/request`)).json();
     const got = receiver.deliveries('/hook');
     assert.equal(got.length, 2);
+    assert.deepEqual(JSON.parse(got[0].bytes).tags, { tier: 'gold', order: '17' });
     assert.equal(sent.body.text, got[0].bytes.toString());
     assert.deepEqual([sent.body.bytes, sent.body.truncated, sent.body.why_not], [got[0].bytes.length, false, null]);
     assert.equal(sent.url, `${receiver.url('/hook')}?token=***&empty=***&***`);
