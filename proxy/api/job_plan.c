@@ -33,7 +33,7 @@ static bool is_scalar(const json_t *value)
     return json_is_string(value) || json_is_integer(value) || json_is_boolean(value);
 }
 
-/* What a page is about is not the filter's to say. */
+/* What a page is about is not the filter's to say. A list of none asks for nothing: it would match all. */
 static bool is_filter(const json_t *filter)
 {
     const char *name;
@@ -45,7 +45,7 @@ static bool is_filter(const json_t *filter)
     {
         size_t i;
         json_t *item;
-        bool is_good = is_scalar(value) || json_is_array(value);
+        bool is_good = is_scalar(value) || json_array_size(value) > 0;
         json_array_foreach(value, i, item) is_good = is_good && is_scalar(item);
         if (!is_good)
             return false;
@@ -56,7 +56,8 @@ static bool is_filter(const json_t *filter)
 /* A cancel is of what waits or runs. */
 static bool fits_state(const struct hl_job_plan *plan)
 {
-    const char *state = json_string_value(json_object_get(plan->filter, "state"));
+    const json_t *given = json_object_get(plan->filter, "state");
+    const char *state = json_string_value(json_is_array(given) ? json_array_get(given, 0) : given);
     return plan->what != HL_JOB_CANCEL || !state || strcmp(state, "queued") == 0 ||
            strcmp(state, "running") == 0;
 }

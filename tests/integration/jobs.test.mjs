@@ -263,6 +263,8 @@ test('what is no job is refused with why, and so is a fifth that goes on', async
     await refused({ what: 'rerun', filter: { stat: 'failure' } }, 400, /stat/);
     await refused({ what: 'rerun', filter: { state: 'dead' } }, 400, /queued, running, success/);
     await refused({ what: 'cancel', filter: { state: 'failure' } }, 400, /cannot be cancelled/);
+    await refused({ what: 'cancel', filter: { state: ['failure'] } }, 400, /cannot be cancelled/);
+    await refused({ what: 'cancel', filter: { tag: [] } }, 400, /filter is not an object/);
     await refused({ what: 'redeliver', filter: { path: '/x' } }, 400, /path/);
     await refused({ what: 'rerun', filter: {}, pause_ms: 60001 }, 400, /pause_ms/);
     await refused({ what: 'rerun', filter: {}, expected: -1 }, 400, /expected/);
