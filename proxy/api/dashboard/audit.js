@@ -88,7 +88,7 @@ function makeRow(row) {
         cell('Who', showWho(row.who)),
         cell('From', visible(row.from ?? row.via ?? '').replaceAll('_', ' ')),
         cell('On what', showTarget(row.target)),
-        cell('More', h('span.sub', {}, row.detail ? visible(words(row.detail)) : '')),
+        h('td.more', { role: 'cell', 'data-label': 'More' }, h('span.sub', {}, row.detail ? visible(words(row.detail)) : '')),
     );
 }
 
@@ -112,7 +112,7 @@ function words(detail) {
     const one = ([name, value]) => {
         if (name === 'settings') return words(value);
         if (value && typeof value === 'object' && 'to' in value) return `${name}: ${word(value.from)} → ${word(value.to)}`;
-        return `${name}: ${word(value)}`;
+        return `${name}: ${value && typeof value === 'object' && !Array.isArray(value) ? words(value) : word(value)}`;
     };
     return Object.entries(detail).map(one).join(', ');
 }
