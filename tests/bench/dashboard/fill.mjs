@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import http from 'node:http';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,9 +26,9 @@ const agent = new http.Agent({ keepAlive: true, maxSockets: 128 });
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A server on a port of the kernel's choice. */
-async function listen(handler) {
-    const server = http.createServer(handler).listen(0, '127.0.0.1');
+/** A server on a port of the kernel's choice, or on `port`. */
+async function listen(handler, port = 0) {
+    const server = http.createServer(handler).listen(port, '127.0.0.1');
     await once(server, 'listening');
     return server;
 }
@@ -52,8 +52,9 @@ function startApp() {
     });
 }
 
-/** One server for each host of theirs. `week.hours`: how far its end is. */
-async function startReceivers(next, week) {
+/** One server for each host of theirs, on the ports that it had before: `kept`. `week.hours`: how far its end is. */
+async function startReceivers(next, week, kept) {
+    const ports = existsSync(kept) ? JSON.parse(readFileSync(kept)) : [];
     const hosts = [];
     for (const { host } of RECEIVERS)
         hosts[host] ??= await listen(async (request, response) => {
@@ -61,7 +62,8 @@ async function startReceivers(next, week) {
             await readBody(request);
             if (week.hours < downFrom) return request.socket.destroy();
             response.writeHead(status ?? (next() < fails ? 500 : 200)).end(next() < 0.01 ? 'thank you' : '');
-        });
+        }, ports[host]);
+    writeFileSync(kept, JSON.stringify(hosts.map((server) => server.address().port)));
     const urls = RECEIVERS.map(({ name, host, path }) => [name, `http://127.0.0.1:${hosts[host].address().port}${path}`]);
     return { hosts, urls: Object.fromEntries(urls) };
 }
@@ -215,7 +217,7 @@ if (!values.dir || (values.only && !values.serve)) {
 const dataDir = join(values.dir, 'data');
 mkdirSync(dataDir, { recursive: true });
 const week = { hours: Infinity };
-const stage = { app: await startApp(), week, ...(await startReceivers(chance(11), week)) };
+const stage = { app: await startApp(), week, ...(await startReceivers(chance(11), week, join(values.dir, 'ports'))) };
 if (!values.only) {
     const began = Date.now();
     const tell = (n) => process.stderr.write(`\r${n} runs, ${Math.round((Date.now() - began) / 1000)} s`);

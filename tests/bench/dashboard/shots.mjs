@@ -16,7 +16,7 @@ const SIZES = [
     { width: 1024, height: 768 },
     { width: 390, height: 844 },
 ];
-const COLOURS = '96';
+const COLOURS = '64';
 const CALM_MS = 900; /* nothing has come for so long: charts are drawn */
 const LOOK_MS = 250;
 
@@ -56,7 +56,7 @@ async function prepare(ask) {
         if (!names.has(name)) await ask('/service-accounts', { name, role, expires_at: month }).catch(() => {});
     const { job_id: job } = await ask('/jobs', { what: 'rerun', filter: { state: 'failure', app: 'speech' } });
     await ask('/jobs', { what: 'cancel', filter: { state: 'queued', app: 'nightly-import' } });
-    await ask('/jobs', { what: 'redeliver', filter: { state: 'dead' } });
+    await ask('/jobs', { what: 'redeliver', filter: { state: 'dead', app: 'mail' } });
     return { job, run: await findRun(ask), delivery: await findDelivery(ask) };
 }
 
@@ -79,11 +79,12 @@ async function findDelivery(ask) {
 function pagesOf({ run, delivery, job }) {
     const openPalette = async (page) => {
         await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Go to, find or change' }).waitFor();
         await page.keyboard.type('pic', { delay: 20 });
     };
     return [
-        { name: 'overview', hash: '#/overview', isWhole: true },
-        { name: 'overview-by-app', hash: '#/overview?by=app', isWhole: true },
+        { name: 'overview', hash: '#/overview?period=day', isWhole: true },
+        { name: 'overview-by-app', hash: '#/overview?period=day&by=app', isWhole: true },
         { name: 'runs', hash: '#/runs' },
         { name: 'runs-panel', hash: `#/runs?state=failure&app=checkout&run=${run}` },
         { name: 'run', hash: `#/runs/${run}` },
@@ -96,7 +97,7 @@ function pagesOf({ run, delivery, job }) {
         { name: 'keys', hash: '#/keys' },
         { name: 'new-run', hash: '#/new' },
         { name: 'palette', hash: '#/runs', act: openPalette },
-        { name: 'wall', hash: '#/overview?wall=1' },
+        { name: 'wall', hash: '#/overview?period=day&wall=1' },
     ];
 }
 
@@ -121,7 +122,10 @@ async function takeAll(url, pages, out) {
                 await calm(page);
                 await act?.(page);
                 if (act) await calm(page);
-                await page.screenshot({ path: join(out, `${name}-${size.width}-${colorScheme}.png`), fullPage: isWhole ?? false });
+                const height = isWhole ? await page.evaluate(() => document.documentElement.scrollHeight) : size.height;
+                await page.setViewportSize({ width: size.width, height });
+                await page.screenshot({ path: join(out, `${name}-${size.width}-${colorScheme}.png`) });
+                await page.setViewportSize(size);
             }
             await context.close();
         }
