@@ -421,8 +421,8 @@ test('a run that failed says what went wrong, in lists too, and is found by it',
         ['error=', /error must be a whole error/],
         [`error=${'x'.repeat(641)}`, /error must be a whole error as runs have it, of at most 640 bytes/],
         ['error=%ff', /error must be a whole error/],
-        [`find=${'x'.repeat(256)}`, /find must be part of a path or an error/],
-        ['find=a%00', /find must be part of a path or an error/],
+        [`find=${'x'.repeat(256)}`, /find must be part of a path, an error or tags/],
+        ['find=a%00', /find must be part of a path, an error or tags/],
     ])
         assertRefused(await ask('GET', `${RUNS}?${query}`), 400, pattern);
 });

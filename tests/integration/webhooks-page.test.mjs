@@ -25,7 +25,7 @@ test('each error that an attempt can have is explained, and no other', async () 
 
 test('each schedule of the page can be set', async (t) => {
     const schedules = blocks('sh');
-    assert.equal(schedules.length, 2);
+    assert.equal(schedules.length, 3);
     for (const block of schedules) {
         const settings = block.trim().split('\n');
         const env = Object.fromEntries(settings.map((line) => line.split('=')));
