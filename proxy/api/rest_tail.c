@@ -168,13 +168,15 @@ static void ask(struct hl_rest_call *call, const struct hl_id *run_id)
     hl_rest_then(call, on_stored);
 }
 
-/* The lines of that run in the page say so, too, where that has room. */
+_Static_assert(ASKED_MAX * 2 * (HL_NAME_MAX + 1) <= HL_RUN_LOG_PAGE_NAMES, "a page has room");
+
+/* The lines of that run in the page say so, too. NULL: it is not known. */
 static void put_owner(
     struct hl_rest_call *call, const struct hl_id *run_id, const char *names, size_t n)
 {
     struct hl_run_log_page *page = call->log_page;
     uint32_t at = NOBODYS;
-    if (names && n <= sizeof(page->text) - page->text_n) {
+    if (names) {
         at = page->text_n;
         memcpy(page->text + at, names, n);
         page->text_n += (uint32_t)n;

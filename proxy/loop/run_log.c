@@ -309,7 +309,7 @@ static uint32_t put_owner(struct hl_run_log_page *page, const struct story *stor
 static bool put(struct hl_run_log_page *page, const struct line *line)
 {
     if (page->count == HL_RUN_LOG_PAGE_LINES ||
-        line->n + line->story->owner_n > sizeof(page->text) - page->text_n)
+        line->n + line->story->owner_n > HL_RUN_LOG_PAGE_BYTES - page->text_n)
         return false;
     struct hl_run_log_line *out = &page->lines[page->count++];
     *out = (struct hl_run_log_line){.number = line->number,

@@ -42,6 +42,7 @@ HL_MUST_CHECK enum hl_err hl_run_log_read_rest(const struct hl_id *run_id, struc
 #define HL_RUN_LOG_REACH      4000 /* lines before the newest: nobody reads on from further back */
 #define HL_RUN_LOG_PAGE_LINES 256
 #define HL_RUN_LOG_PAGE_BYTES (64 * 1024)
+#define HL_RUN_LOG_PAGE_NAMES (26 * 1024) /* behind them, for who finds out whose runs are */
 
 struct hl_run_log_filter {
     enum hl_log_level least;
@@ -64,7 +65,7 @@ struct hl_run_log_page {
     bool is_full; /* there may be more */
     uint32_t count, text_n;
     struct hl_run_log_line lines[HL_RUN_LOG_PAGE_LINES];
-    char text[HL_RUN_LOG_PAGE_BYTES];
+    char text[HL_RUN_LOG_PAGE_BYTES + HL_RUN_LOG_PAGE_NAMES];
 };
 
 /* When keeping lines began, wall time in ms: numbers are of one such time. */

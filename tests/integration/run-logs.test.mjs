@@ -334,6 +334,23 @@ test('the log goes on: the last lines, then what comes, of an app, a run, a leve
     assert.equal((await follow(ask, { after: '1-1', limit: 1 })).lines.length, 1, 'of a process that was before');
 });
 
+test('a burst of long lines about many runs says of each whose it is', async (t) => {
+    const all = await talking(t, { HOOKLINE_ACCESS_LOG: 'on' });
+    const app = 'a'.repeat(120);
+    const from = (await follow(all.ask, {})).next;
+    const path = `/v4/p/${app}/${'x'.repeat(1500)}`;
+    for (let i = 0; i < 60; i++) await all.call(path);
+    await until('all are logged', () => all.sidecar.log.filter(({ msg }) => msg === 'call').length === 60);
+    const shown = [];
+    for (let after = from; ; ) {
+        const page = await follow(all.ask, { after, app, limit: 200 });
+        shown.push(...page.lines);
+        after = page.next;
+        if (!page.has_more) break;
+    }
+    assert.equal(shown.filter(({ line }) => line.msg === 'call').length, 60);
+});
+
 test('whoever reads the log too slowly is told how many lines went by', async (t) => {
     const all = await talking(t, { HOOKLINE_LOG_LEVEL: 'warn', HOOKLINE_PROJECT_ID: 'p' });
     const { next } = await follow(all.ask, {});
