@@ -244,7 +244,8 @@ test('Ctrl-K leads to pages, runs, filters and settings by keyboard alone', asyn
     await type('state:lost', 'Find “state:lost” among the runs', '#/runs?q=state%3Alost');
     await type('aud', 'Audit', '#/audit');
     await type('state:failure app:a', 'Runs: state failure, app a', '#/runs?state=failure&app=a');
-    await type('tag:order=17', 'Runs: tag order=17', '#/runs?tag=order%3D17');
+    await type('tag:tier=gold', 'Runs: tag tier=gold', '#/runs?tag=tier%3Dgold');
+    await type('app:a error:Order is gone', 'Runs: app a, error Order is gone', '#/runs?app=a&error=Order+is+gone');
     await type(id, `Open run ${id}`, `#/runs/${id}`);
     await goTo(page, '#/runs');
     await type(id.slice(-8), `…${id.slice(-8)}`, `#/runs/${id}`);

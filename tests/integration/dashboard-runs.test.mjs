@@ -324,7 +324,7 @@ test('columns, room and views are kept, and stand in the address of a view', asy
     await box.getByRole('checkbox', { name: 'More room' }).check();
     await has('Priority');
     await has('Age', false);
-    assert.equal((await page.locator('.runs tbody tr').first().boundingBox()).height, 36);
+    assert.equal((await page.locator('.runs tbody tr').first().boundingBox()).height, 38);
     await page.keyboard.press('Escape');
     await box.waitFor({ state: 'detached' });
     await page.reload();

@@ -8,6 +8,7 @@ import { TIME_OPTIONS, appField, changeFilter, fillAround, readFilter, readStatu
 import { plural, tail, time, visible } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { receiverName, receiverTitle } from './receiver.js';
+import { areOn } from './shortcuts.js';
 import { deliveryBadge, runPath } from './state.js';
 import { showStale } from './stale.js';
 import { addStyle } from './stylesheet.js';
@@ -165,7 +166,7 @@ class DeliveryList {
         this.#cursor = cursor;
         this.#newest = newest;
         this.#append(deliveries);
-        goBackTo(where, this.#shown.get(left)?.row);
+        goBackTo(where, this.#shown.get(left)?.row.querySelector('a.destination'));
     }
 
     async #turn(signal) {
@@ -295,10 +296,14 @@ class DeliveryList {
         else history.replaceState(history.state, '', address);
     }
 
-    /** Up and down lead from row to row, and what is beside them follows. */
+    /** Up and down lead from row to row, and what is beside them follows; `o` to a page of its own. */
     #onKey(event) {
         const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
         const row = event.target.closest('li');
+        if (event.key === 'o' && areOn() && row && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            event.preventDefault();
+            return (location.hash = row.querySelector('a.destination').getAttribute('href'));
+        }
         if (!step || !row || event.target.matches('input')) return;
         const next = step > 0 ? row.nextElementSibling : row.previousElementSibling;
         event.preventDefault();

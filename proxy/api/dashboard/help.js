@@ -5,7 +5,10 @@ import { PLACES, areOn, setOn } from './shortcuts.js';
 const KEYS = [
     [['j'], 'next row'],
     [['k'], 'row before'],
-    [['Enter'], 'open the row'],
+    [['Enter'], 'open the row beside the list'],
+    [['↑', '↓'], 'the same for the next row, or the one before', ' or '],
+    [['o'], 'open it as a page of its own'],
+    [['Esc'], 'close what is open'],
     [['/'], 'to the search, or the first filter'],
     [['Ctrl K'], 'go to, find or change anything'],
     [['?'], 'this list'],
@@ -23,7 +26,7 @@ export function open() {
     });
 }
 
-function showKey([keys, what]) {
-    const shown = keys.map((key, i) => [i ? ' then ' : null, h('kbd', {}, key)]);
+function showKey([keys, what, between = ' then ']) {
+    const shown = keys.map((key, i) => [i ? between : null, h('kbd', {}, key)]);
     return h('div', {}, h('dt', {}, shown), h('dd', {}, what));
 }

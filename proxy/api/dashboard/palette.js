@@ -22,6 +22,7 @@ const FILTERS = {
     tag: null,
 };
 const PAIR = /(?:^|\s)([a-z]+):(\S*)/g;
+const LINE = /(?:^|\s)error:\s*(.+)$/; // of what went wrong, which has spaces: the last of the filters
 
 const go = (hash) => () => (location.hash = hash);
 
@@ -210,10 +211,13 @@ function asRun(text) {
 
 /** `state:failure app:billing`: the runs of which all of it holds. What is no filter makes none. */
 function asFilter(text) {
-    const pairs = [...text.matchAll(PAIR)].map(([, name, value]) => [name, value]);
-    const rest = text.replace(PAIR, '').trim();
-    const isFilter = pairs.length > 0 && pairs.every(([name, value]) => value && Object.hasOwn(FILTERS, name));
+    const [, line] = text.trim().match(LINE) ?? [];
+    const others = text.trim().replace(LINE, '');
+    const pairs = [...others.matchAll(PAIR)].map(([, name, value]) => [name, value]);
+    const rest = others.replace(PAIR, '').trim();
+    const isFilter = (line || pairs.length > 0) && pairs.every(([name, value]) => value && Object.hasOwn(FILTERS, name));
     if (!isFilter || pairs.some(([name, value]) => name !== 'status' && FILTERS[name] && !FILTERS[name].includes(value))) return [];
+    if (line) pairs.push(['error', line]);
     const query = new URLSearchParams(rest ? [...pairs, ['q', rest]] : pairs);
     const what = `Runs: ${pairs.map(([name, value]) => `${name} ${visible(value)}`).join(', ')}${rest ? `, with “${visible(rest)}”` : ''}`;
     return [{ group: 'Filters', what, act: go(`#/runs?${query}`) }];

@@ -28,8 +28,8 @@ export function rememberRuns(address) {
     runs = address;
 }
 
-/** Scrolls to where that was; `row` was opened, and gets the focus. */
-export function goBackTo(kept, row) {
+/** Scrolls to where that was; `link` led away, and gets the focus. */
+export function goBackTo(kept, link) {
     scrollTo(0, kept.height);
-    row?.querySelector('a')?.focus({ preventScroll: true });
+    link?.focus({ preventScroll: true });
 }

@@ -84,7 +84,7 @@ export class RunBeside {
         if (this.#isOwnEntry) history.back();
         else history.replaceState(history.state, '', withRun(null));
         this.#show(null);
-        this.#list.rowOf(id)?.querySelector('a')?.focus({ preventScroll: true });
+        this.#list.linkOf(id)?.focus({ preventScroll: true });
     }
 
     #sync() {
@@ -119,11 +119,12 @@ export class RunBeside {
         const id = this.#list.idOf(event.target);
         if (!id || event.defaultPrevented) return;
         const isLink = event.target.closest('a');
+        if (isLink && isLink !== this.#list.linkOf(id)) return;
         const isPlain = event.type === 'click' && event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
         if (isPlain && String(getSelection())) return;
         if (isPlain) {
             event.preventDefault();
-            this.#list.rowOf(id).querySelector('a').focus({ preventScroll: true });
+            this.#list.linkOf(id).focus({ preventScroll: true });
             this.open(id);
         } else if (!isLink && (event.button === 1 || event.ctrlKey || event.metaKey)) {
             event.preventDefault();
@@ -143,7 +144,7 @@ export class RunBeside {
         const from = this.#list.idOf(document.activeElement) ?? this.#id;
         const row = this.#list.rowBeside(from, step);
         if (!row) return false;
-        row.querySelector('a').focus({ preventScroll: true });
+        this.#list.linkOf(this.#list.idOf(row)).focus({ preventScroll: true });
         row.scrollIntoView({ block: 'nearest' });
         return true;
     }

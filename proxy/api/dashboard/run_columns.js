@@ -4,9 +4,9 @@ import { now } from './clock.js';
 import { badge, h, s } from './dom.js';
 import { bytes, id, time, visible } from './format.js';
 import { REASONS, modeChip, ranFor, runPath } from './state.js';
+import { tagChips } from './tags.js';
 
 const KEY = 'hookline-run-columns';
-const DENSITY = 'hookline-density';
 const LONGEST = 3_600_000; /* ms: a bar as long as it can be */
 const BAR = 48; /* px */
 
@@ -16,7 +16,7 @@ export const COLUMNS = [
     { name: 'app', label: 'App', isOwn: true, cell: (run) => cut('app-name', run.app_name) },
     { name: 'run', label: 'Call', isFixed: true, cell: (run) => cut('path', `${run.method} ${run.path}`) },
     { name: 'error', label: 'Error', isOwn: true, cell: errorCell },
-    { name: 'tags', label: 'Tags', cell: (run) => tagsOf(run).map((tag) => h('span.chip', { title: visible(tag) }, visible(tag))) },
+    { name: 'tags', label: 'Tags', cell: tagChips },
     { name: 'mode', label: 'Mode', isOwn: true, cell: modeChip },
     { name: 'code', label: 'Status', isOwn: true, kind: 'num', cell: (run) => run.status_code ?? none() },
     { name: 'delivery', label: 'Webhook', isOwn: true, cell: (run) => showDelivery(run.deliveries) },
@@ -36,10 +36,6 @@ const none = () => h('span.none', {}, '–');
 /** What may be longer than its column. */
 function cut(name, text) {
     return text ? h(`span.cut.${name}`, { title: visible(text) }, visible(text)) : none();
-}
-
-function tagsOf({ tags = {} }) {
-    return Object.entries(tags ?? {}).map(([name, value]) => (value ? `${name}=${value}` : name));
 }
 
 function errorCell({ reason, error }) {
@@ -145,12 +141,6 @@ export function rememberColumns(names) {
 /** In the order in which they stand. `hasApps`: there are several, so that each row names its own. */
 export function shownColumns(names, hasApps) {
     return COLUMNS.filter(({ name, isFixed }) => isFixed || (names.includes(name) && (name !== 'app' || hasApps)));
-}
-
-export const isRoomy = () => remembered(DENSITY) === 'roomy';
-
-export function setRoomy(isWanted) {
-    remember(DENSITY, isWanted ? 'roomy' : null);
 }
 
 /* ---- the table ---- */

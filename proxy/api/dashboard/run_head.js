@@ -3,6 +3,7 @@ import * as api from './api.js';
 import { ask, badge, button, copy, fill, h, note, refill } from './dom.js';
 import { tail, time, visible } from './format.js';
 import { REASONS, deliveryBadge, modeChip } from './state.js';
+import { tagChips } from './tags.js';
 
 const EDITED_MAX = 256 * 1024; /* bytes of a body that a form shows */
 
@@ -33,7 +34,7 @@ export function runHead(path, { runId, level, again, goToWebhooks, more = [] }) 
         refill(line, showState(run, goToWebhooks));
         error.hidden = !run.error;
         error.textContent = visible(run.error ?? '');
-        refill(about, showFamily(run), showTags(run.tags));
+        refill(about, showFamily(run), tagChips(run));
         refill(actions, showActions(run, { path, again, problem }));
         actions.hidden &&= !actions.children.length; // once there was one its place stays, so that nothing moves
     }
@@ -54,14 +55,6 @@ function showState(run, goToWebhooks) {
             h('button.jump', { type: 'button', onclick: goToWebhooks }, 'Webhook', deliveryBadge(delivery)),
         ),
     ];
-}
-
-function showTags(tags) {
-    return Object.entries(tags ?? {}).map(([name, value]) => {
-        const text = `${name}=${value}`;
-        const href = `#/runs?${new URLSearchParams({ tag: text })}`;
-        return h('a.chip.tag', { href, title: `All runs with ${visible(text)}` }, visible(text));
-    });
 }
 
 /** The run that it repeats, and those that repeat it. */

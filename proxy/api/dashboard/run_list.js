@@ -17,6 +17,7 @@ const EVERY = 1500;
 const SEARCH_EVERY = 5000; // the server looks at many for each answer
 const SEARCH_BACK = 600_000; /* ms: how long before the page was opened a run may have begun to appear on it */
 const END_OF_ID = /^[0-9a-f]{8}$/;
+const LINK = '.c-id a';
 
 export class RunList {
     /** run_id → `{ run, row, text, isGone }`, in the order of the page. */
@@ -78,6 +79,11 @@ export class RunList {
         return this.#shown.get(runId)?.row;
     }
 
+    /** What leads to the run: its tags are links, too. */
+    linkOf(runId) {
+        return this.rowOf(runId)?.querySelector(LINK);
+    }
+
     /** Of the row that has `element`, the run's id; or undefined. */
     idOf(element) {
         const row = element?.closest('.runs tbody tr');
@@ -113,7 +119,7 @@ export class RunList {
         this.#searchedTo = searchedTo;
         this.#isFirst = false;
         this.#append(runs);
-        goBackTo(where, this.#shown.get(opened)?.row);
+        goBackTo(where, this.linkOf(opened));
     }
 
     async #turn(signal) {
@@ -227,7 +233,7 @@ export class RunList {
         this.#table.hidden = false;
         this.#showRest();
         this.#onNew();
-        this.#body.querySelector('a')?.focus();
+        this.#body.querySelector(LINK)?.focus();
     }
 
     #reload() {

@@ -6,7 +6,7 @@ import { announce, button, fill, h } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, showIgnored, take } from './filter.js';
 import { rememberRuns } from './place.js';
-import { chosenColumns, isRoomy } from './run_columns.js';
+import { chosenColumns } from './run_columns.js';
 import { OPTIONS, addressOf, addressed, changeRuns, chipsOf, choiceOf, fieldsOf, ownFilter, readRuns } from './run_filter.js';
 import { RunList } from './run_list.js';
 import { RunBeside } from './run_beside.js';
@@ -21,9 +21,9 @@ export function show(main) {
     const cols = new URLSearchParams(location.hash.split('?')[1]).get('cols');
     let histogram = null;
     const list = new RunList(filter, chosenColumns(cols), () => histogram?.renew());
-    const frame = h(`div.runs-list${isRoomy() ? '.is-roomy' : ''}`, {}, h('div.histogram-place'), list.elements);
+    const frame = h('div.runs-list', {}, h('div.histogram-place'), list.elements);
     const beside = new RunBeside(list, frame);
-    const tools = showTools(list, frame);
+    const tools = showTools(list);
     fillAround(main, showFilters(filter), [h('h1', {}, 'Runs')], [tools, showIgnored(addressed(), OPTIONS), ...beside.elements]);
     showOwn(main);
     rememberRuns(addressOf(filter, { cols }));
@@ -95,7 +95,7 @@ function showFilters(filter) {
 
 /* ---- columns, views, a file ---- */
 
-function showTools(list, frame) {
+function showTools(list) {
     const menu = (text, id, open) => {
         const element = button(text, () => open(element), 'small', { id, 'aria-haspopup': 'dialog', 'aria-expanded': 'false' });
         return element;
@@ -110,12 +110,11 @@ function showTools(list, frame) {
         if (hash !== location.hash) history.replaceState(history.state, '', hash); // which columns it said is no longer so
         list.setColumns(names);
     };
-    const onroom = (isWanted) => frame.classList.toggle('is-roomy', isWanted);
     return h(
         'div.actions.tools',
         {},
         menu('Views', 'open-views', (anchor) => load((views) => views.openViews(anchor))),
-        menu('Columns', 'open-columns', (anchor) => load((views) => views.openColumns(anchor, { onchange, onroom }))),
+        menu('Columns', 'open-columns', (anchor) => load((views) => views.openColumns(anchor, onchange))),
         api.isAdmin() ? menu('Bulk…', 'open-bulk', (anchor) => openBulk(anchor, list)) : null,
         exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter }),
         api.mayRun() ? h('a.button.small', { href: '#/new' }, 'New run') : null,

@@ -12,7 +12,9 @@ export const PLACES = {
     r: ['#/runs', 'Runs'],
     d: ['#/deliveries', 'Deliveries'],
     t: ['#/destinations', 'Destinations'],
+    j: ['#/jobs', 'Jobs'],
     l: ['#/logs', 'Logs'],
+    a: ['#/audit', 'Audit'],
     k: ['#/keys', 'API Keys'],
     c: ['#/new', 'New run'],
 };
@@ -62,7 +64,7 @@ function moveRow(step) {
     const seen = rows.findIndex((row) => row.getBoundingClientRect().top >= 0);
     const next = at < 0 ? rows[Math.max(seen, 0)] : rows[at + step];
     if (!next) return;
-    const target = next.querySelector('a[href]') ?? next.querySelector('button, summary') ?? next;
+    const target = next.querySelector('.c-id a') ?? next.querySelector('a[href]') ?? next.querySelector('button, summary') ?? next;
     if (target === next) next.tabIndex = -1;
     target.focus({ preventScroll: true });
     next.scrollIntoView({ block: 'nearest' });

@@ -2,8 +2,9 @@
 // They are kept in this browser; what they are stands in the address, which can be sent to others.
 import { announce, button, fill, h } from './dom.js';
 import { visible } from './format.js';
+import { isComfortable, setComfortable } from './look.js';
 import { openPopup } from './popup.js';
-import { COLUMNS, chosenColumns, isRoomy, rememberColumns, setRoomy } from './run_columns.js';
+import { COLUMNS, chosenColumns, rememberColumns } from './run_columns.js';
 import { addressOf, inWords, readRuns } from './run_filter.js';
 
 const KEY = 'hookline-views';
@@ -84,8 +85,8 @@ export function addressedColumns() {
 
 /* ---- columns ---- */
 
-/** `onchange(names)` when others are chosen, `onroom(isRoomy)`. */
-export function openColumns(anchor, { onchange, onroom }) {
+/** `onchange(names)` when others are chosen. */
+export function openColumns(anchor, onchange) {
     const chosen = new Set(chosenColumns(addressedColumns()));
     const box = ({ name, label, isFixed }) => {
         const change = ({ target }) => {
@@ -98,7 +99,7 @@ export function openColumns(anchor, { onchange, onroom }) {
         const input = h('input', { type: 'checkbox', checked: isFixed || chosen.has(name), disabled: isFixed, onchange: change });
         return h('label.choice', {}, input, label);
     };
-    const room = h('input', { type: 'checkbox', checked: isRoomy(), onchange: ({ target }) => (setRoomy(target.checked), onroom(target.checked)) });
+    const room = h('input', { type: 'checkbox', checked: isComfortable(), onchange: ({ target }) => setComfortable(target.checked) });
     openPopup(anchor, 'Columns', () => [
         h('fieldset.columns', {}, h('legend', {}, 'Columns'), COLUMNS.map(box)),
         h('label.choice', {}, room, 'More room between rows'),
