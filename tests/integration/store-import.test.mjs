@@ -189,6 +189,25 @@ test('a delivery waits on until it is due, with all that came back; who waits fo
     assert.deepEqual([after.elsewhere.resent, after.elsewhere.url], [true, `${all.receiver.url('/later')}?key=***`]);
 });
 
+test('a delivery whose own URL does not open goes nowhere after an import, and not to the run’s either', async (t) => {
+    const all = await fleet(t);
+    const old = await stage(t, { env: ONE });
+    const ask = control(old.sidecar);
+    const record = async (asked, id) => (await asked('GET', `${DELIVERIES}/${id}`)).json();
+    const { id } = await old.call(RUN, { query: { async: 'true', webhookEndpoint: all.receiver.url('/own') } });
+    const from = await until('it is delivered', async () => (await ask('GET', `${DELIVERIES}?run_id=${id}&state=delivered`)).json().deliveries[0]);
+    const body = { url: 'http://127.0.0.1:1/' };
+    const { delivery_id: elsewhere } = (await ask('POST', `${DELIVERIES}/${from.delivery_id}/redeliver`, { body })).json();
+    await until('it waits', async () => (await record(ask, elsewhere)).next_attempt_at);
+    await old.sidecar.kill();
+    const damage = `UPDATE delivery SET url = CAST('damaged' AS BLOB), due_ms = 0 WHERE url IS NOT NULL`;
+    await promisify(execFile)('sqlite3', [join(old.sidecar.dataDir, 'hookline.db'), damage]);
+    await take(all.database, old.sidecar.dataDir);
+    const a = await all.add('a');
+    await until('it is a dead letter', async () => (await record(a.ask, elsewhere)).state === 'dead');
+    assert.equal(all.receiver.deliveries('/own').length, 1);
+});
+
 test('a body in a row goes over with its SHA-256, and damaged bytes with what they do not fit', async (t) => {
     const held = gate();
     const all = await fleet(t);

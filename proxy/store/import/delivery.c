@@ -51,7 +51,16 @@ static void read_delivery(struct hl_sql_row *row, int64_t lead_ms, struct delive
         d->due_ms -= lead_ms;
 }
 
-/* One that does not open stays empty, and is counted. */
+static void give_up(const struct hl_passage *p, struct delivery *d)
+{
+    if (d->state != HL_DELIVERY_PENDING)
+        return;
+    d->state = HL_DELIVERY_DEAD;
+    d->done_ms = p->now_ms;
+}
+
+/* One that does not open goes over as it is, and is counted: it opens nowhere, and its delivery, a dead letter, does not go
+ * where the run's goes. */
 static enum hl_err reseal(struct hl_passage *p, struct delivery *d, const char *from,
     const char *to, struct hl_str sealed, struct hl_buf *out)
 {
@@ -69,8 +78,11 @@ static enum hl_err reseal(struct hl_passage *p, struct delivery *d, const char *
     if (plain.n > 0)
         explicit_bzero(plain.p, plain.n);
     hl_buf_fini(&plain);
-    p->done->unreadable += err == HL_ERR_CORRUPT;
-    return err == HL_ERR_CORRUPT ? HL_OK : err;
+    if (err != HL_ERR_CORRUPT)
+        return err;
+    p->done->unreadable++;
+    give_up(p, d);
+    return hl_buf_append_str(out, sealed);
 }
 
 static enum hl_err reseal_both(struct hl_passage *p, struct delivery *d)
