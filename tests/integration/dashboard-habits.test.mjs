@@ -147,6 +147,7 @@ test('times are told in UTC when that is wanted, and it is remembered', async (t
 
 test('times say how long ago, exactly when pointed at, copied or wanted so', async (t) => {
     const { page } = await scene(t, { runs: 2 });
+    await goTo(page, '#/runs?cols=time');
     const cells = page.locator('.runs tbody time');
     await cells.nth(1).getByText(/^(now|\d+ (s|min) ago)$/).waitFor();
     const exact = await cells.nth(1).getAttribute('title');

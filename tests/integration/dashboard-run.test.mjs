@@ -356,6 +356,7 @@ test('of an interrupted run no more is said than is known', async (t) => {
     await ended(id);
     const page = await open(`#/runs/${id}`);
     await page.locator('.run-head').getByText('interrupted').waitFor();
+    await fact(page, 'Ran for').waitFor();
     assert.match(await fact(page, 'Ran for').innerText(), /^≤ .*\s+hookline stopped meanwhile$/);
     assert.match((await page.locator('.timeline').innerText()).replace(/\s+/g, ' '), /ran until hookline stopped: failure at most /);
     await (await pane(page, 'Output')).getByText('hookline stopped before the app had answered').waitFor();
@@ -425,7 +426,7 @@ test('what a record says of its error, its tags and its times is text, and is dr
 async function openBeside(page, id) {
     await page.locator(`.runs a[href$="${id}"]`).focus();
     await page.evaluate(async (runId) => {
-        const { openRun } = await import(document.querySelector('script[src*="main.js"]').src.replace('main.js', 'run_panel.js'));
+        const { openRun } = await import(document.querySelector('script[src$="main.js"]').src.replace('main.js', 'run_panel.js'));
         const place = document.createElement('aside');
         document.querySelector('main').append(place);
         const end = openRun(place, runId, { onClose: () => (end(), place.remove()) });

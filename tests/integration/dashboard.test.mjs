@@ -64,7 +64,7 @@ test('its files have a hash in their path and may be kept for good', async (t) =
 });
 
 for (const hash of ['#/overview', '#/runs', '#/new', '#/deliveries', '#/destinations', '#/keys']) {
-    test(`loading ${hash} takes less than 80 KiB`, async (t) => {
+    test(`loading ${hash} takes less than 70 KiB`, async (t) => {
         const { sidecar } = await shared(t, { env });
         t.diagnostic(`${await weigh(t, sidecar, await makeToken(sidecar), hash)} bytes`);
     });
@@ -85,13 +85,13 @@ async function weigh(t, sidecar, token, hash) {
     await page.locator('main h1').waitFor();
     const sizes = await Promise.all([...responses].map((response) => response.request().sizes()));
     const total = sizes.reduce((sum, size) => sum + size.responseBodySize, 0);
-    assert.ok(total < 80 * 1024, `${total} bytes`);
+    assert.ok(total < 70 * 1024, `${total} bytes`);
     assert.ok(sizes.length > 6);
     return total;
 }
 
 /** It has the most to show: what it alone needs is loaded with it alone. */
-test('loading a run takes less than 80 KiB', async (t) => {
+test('loading a run takes less than 70 KiB', async (t) => {
     const { sidecar, call } = await stage(t, { env });
     const token = await makeToken(sidecar);
     const headers = { authorization: `Bearer ${token}` };

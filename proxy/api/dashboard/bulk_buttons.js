@@ -1,17 +1,18 @@
 // bulk_buttons.js - the buttons of a list of runs that do something to all that it names; what they do is loaded with the first
 // press (bulk.js).
+import * as api from './api.js';
 import { button } from './dom.js';
 import { visible } from './format.js';
 
 const ENDED = ['success', 'failure', 'cancelled'];
 
-/** For admins. `filter()` is the list's, as the REST interface has it; `close` when one was pressed, `then` when something was begun. */
-export function bulkButtons({ state, filter, close, then }) {
+/** For admins; for others none. `filter()` is the list's, as the REST interface has it; `then` when something was begun. */
+export function bulkButtons({ state, filter, then }) {
+    if (!api.isAdmin()) return [];
     const make = (what, text) => button(text, async () => {
-        close();
         const { runJob } = await import('./bulk.js');
         if (await runJob({ what, filter: filter(), which: words(filter()) })) then();
-    });
+    }, 'quiet.small');
     return [ENDED.includes(state) ? null : make('cancel', 'Cancel all…'), ENDED.includes(state) || !state ? make('rerun', 'Run all again…') : null].filter(Boolean);
 }
 

@@ -1,9 +1,11 @@
 // counts.js - how many things want a look, on the tabs of the pages that show them.
 import * as api from './api.js';
+import { now } from './clock.js';
 import { h } from './dom.js';
 import { plural } from './format.js';
 
 const EVERY = 15_000;
+const BRIEF = 60_000; /* ms that are asked for: what is counted here has no span, and points of one are for charts */
 
 /** Of each tab: what an overview says of it, in a number and in words. */
 const TABS = {
@@ -36,7 +38,8 @@ async function ask(signal) {
     const mine = api.session;
     if (!mine) return polling?.stop();
     if (isTold()) return;
-    const overview = await api.get('/overview', { query: { period: 'hour' }, signal });
+    const since = new Date(now() - BRIEF).toISOString();
+    const overview = await api.get('/overview', { query: { since }, signal });
     if (mine === api.session) takeCounts(overview);
 }
 

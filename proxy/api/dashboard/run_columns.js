@@ -8,7 +8,7 @@ import { tagChips } from './tags.js';
 
 const KEY = 'hookline-run-columns';
 const LONGEST = 3_600_000; /* ms: a bar as long as it can be */
-const BAR = 48; /* px */
+const BAR = 32; /* px */
 
 /** `name`: of its class, too. `isOwn`: shown unless somebody wants it otherwise; `isFixed`: always. */
 export const COLUMNS = [

@@ -1,6 +1,7 @@
 // runs.js - the page of runs: its filters as a line of chips, when the runs were accepted, their list, and one of them beside
 // it. Not here: each of these (run_filter.js, chips.js, run_histogram.js, run_list.js, run_panel.js).
 import * as api from './api.js';
+import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
 import { announce, button, fill, h } from './dom.js';
 import { exportButton } from './export_button.js';
@@ -14,6 +15,7 @@ import { addStyle } from './stylesheet.js';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const NONE = { app: '', state: '', mode: '', reason: '', webhook: '', status: '', error: '', time: '', from: '', until: '', tags: [] };
+let current; // list: a button beside the filters stays when another comes
 const LOOKS = addStyle('runs.css').catch(() => {}); // without it there is a list, too
 
 export function show(main) {
@@ -21,6 +23,7 @@ export function show(main) {
     const cols = new URLSearchParams(location.hash.split('?')[1]).get('cols');
     let histogram = null;
     const list = new RunList(filter, chosenColumns(cols), () => histogram?.renew());
+    current = list;
     const frame = h('div.runs-list', {}, h('div.histogram-place'), list.elements);
     const beside = new RunBeside(list, frame);
     const tools = showTools(list);
@@ -90,7 +93,8 @@ function showFilters(filter) {
         clear: () => changeRuns(NONE),
     });
     const box = h('div.find', {}, find, h('button.button.small', { type: 'submit' }, 'Find'));
-    return h('form.filters', { id: 'filters-runs', onsubmit, role: 'search' }, box, h('span.own.hint'), chips);
+    const bulk = bulkButtons({ state: filter.state, filter: () => current.filter, then: () => {} }); // the list looks again by itself
+    return h('form.filters', { id: 'filters-runs', onsubmit, role: 'search' }, box, h('span.own.hint'), chips, h('span.bulk', {}, bulk));
 }
 
 /* ---- columns, views, a file ---- */
@@ -115,17 +119,7 @@ function showTools(list) {
         {},
         menu('Views', 'open-views', (anchor) => load((views) => views.openViews(anchor))),
         menu('Columns', 'open-columns', (anchor) => load((views) => views.openColumns(anchor, onchange))),
-        api.isAdmin() ? menu('Bulk…', 'open-bulk', (anchor) => openBulk(anchor, list)) : null,
         exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter }),
         api.mayRun() ? h('a.button.small', { href: '#/new' }, 'New run') : null,
     );
-}
-
-/** What is done to all that the list has. */
-async function openBulk(anchor, list) {
-    const modules = await Promise.all([import('./popup.js'), import('./bulk_buttons.js')]).catch(() => null);
-    if (!modules) return announce('hookline does not answer');
-    const [{ openPopup }, { bulkButtons }] = modules;
-    const then = () => {}; // the list looks again by itself
-    openPopup(anchor, 'All that the list has', (close) => bulkButtons({ state: readRuns().state, filter: () => list.filter, close, then }));
 }
