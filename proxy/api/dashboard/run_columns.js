@@ -71,33 +71,11 @@ function tookCell(run) {
     return [s('svg.took-bar', { viewBox: `0 0 ${BAR} 6`, 'aria-hidden': 'true' }, bar), text];
 }
 
-/* ---- how old it is ---- */
-
-const UNITS = [
-    [60_000, 1000, 's'],
-    [3_600_000, 60_000, 'min'],
-    [172_800_000, 3_600_000, 'h'],
-    [Infinity, 86_400_000, 'd'],
-];
-
-function ageText(at) {
-    const ms = Math.max(0, now() - Date.parse(at));
-    const [, size, unit] = UNITS.find(([below]) => ms < below);
-    return `${Math.floor(ms / size)} ${unit}`;
-}
-
-/** Counted from now; the exact time when pointed at, and when it is copied. */
+/** As all times are told; what is copied of a table knows it. */
 function age(at) {
-    const title = at.replace('T', ' ').replace('Z', ' UTC');
-    return h('time.age', { datetime: at, title }, ageText(at));
-}
-
-/** Those of a table, as time goes on. */
-export function renewAges(table) {
-    for (const element of table.querySelectorAll('time.age')) {
-        const text = ageText(element.dateTime);
-        if (element.textContent !== text) element.firstChild.data = text;
-    }
+    const element = time(at);
+    element.classList.add('age');
+    return element;
 }
 
 /* ---- which are shown ---- */

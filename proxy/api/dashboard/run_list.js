@@ -6,7 +6,7 @@ import { now } from './clock.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew } from './dom.js';
 import { plural, tail, time } from './format.js';
 import { findPlace, goBackTo } from './place.js';
-import { cellsOf, copiedText, headOf, renewAges, shownColumns } from './run_columns.js';
+import { cellsOf, copiedText, headOf, shownColumns } from './run_columns.js';
 import { asked, isFiltered } from './run_filter.js';
 import { showStale } from './stale.js';
 import { isOpen } from './state.js';
@@ -123,7 +123,6 @@ export class RunList {
     }
 
     async #turn(signal) {
-        renewAges(this.#table);
         if (this.#isFirst) {
             this.#append(await this.#list({}, signal));
             this.#isFirst = false;
