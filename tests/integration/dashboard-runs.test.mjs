@@ -309,6 +309,21 @@ test('a row is a link: a plain click opens the run beside the list, others as ev
     assert.equal(await hashOf(page), `#/runs/${all[2]}`);
 });
 
+test('a tag in the list leads to all runs that have it, and its row to the run', async (t) => {
+    const { open, sidecar, token, ended } = await scene(t, { isShared: true });
+    const headers = { authorization: `Bearer ${token}`, 'x-run-tag': 'tier=gold, chip=list', 'content-type': 'application/json' };
+    const answer = await fetch(`${sidecar.url}/v4/p/a/run?async=true`, { method: 'POST', headers, body: '{}' });
+    const { run_id: id } = await answer.json();
+    await ended(id);
+    const page = await open('#/runs?cols=tags&state=success');
+    await row(page, id).waitFor();
+    await page.keyboard.press('j');
+    await until('the focus is on a run', () => page.evaluate(() => document.activeElement.matches('.c-id a')));
+    await row(page, id).locator('.tag', { hasText: 'chip=list' }).click();
+    await until('it is the filter', async () => (await hashOf(page)) === '#/runs?tag=chip%3Dlist');
+    assert.equal(await page.getByRole('complementary').count(), 0);
+});
+
 test('columns, room and views are kept, and stand in the address of a view', async (t) => {
     const { open, call, ended } = await scene(t, { isShared: true });
     await ended((await call({ async: 'true' })).id);
