@@ -9,7 +9,7 @@ import { addressOf, around, PERIODS, readSpan, runsOf } from './span.js';
 import { showStale } from './stale.js';
 import { SLEEP } from './state.js';
 
-const EVERY = 2000;
+const EVERY = 3000;
 const UNKNOWN = 'not known: the database is not reached';
 const RATE_MIN = 20; /* calls: a share of fewer says little */
 const EXPIRES_SOON = 14 * 86_400_000;

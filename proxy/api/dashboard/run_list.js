@@ -14,6 +14,7 @@ import { isOpen } from './state.js';
 const PAGE = 50;
 const FEW = 5;
 const EVERY = 1500;
+const CALM = 3000; // where nothing on the page goes on
 const SEARCH_EVERY = 5000; // the server looks at many for each answer
 const SEARCH_BACK = 600_000; /* ms: how long before the page was opened a run may have begun to appear on it */
 const END_OF_ID = /^[0-9a-f]{8}$/;
@@ -138,6 +139,7 @@ export class RunList {
             open.filter(({ run }) => !listed.has(run.run_id)),
             signal,
         );
+        return open.length ? this.#every : Math.max(this.#every, CALM);
     }
 
     /** With nothing under way on the page, a few lines tell whether there is anything new. */
