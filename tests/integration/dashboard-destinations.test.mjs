@@ -1,6 +1,6 @@
 // The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
 import assert from 'node:assert/strict';
-import { assertAccessible, control, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
+import { assertAccessible, control, goTo, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
@@ -21,7 +21,7 @@ async function scene(t, { role = 'admin', hash, amend, viewport } = {}) {
         await page.route(/\/(runs\/[^/]+|destinations)(\?.*)?$/, (route) => change(route, amend).catch(() => {})); // the page may be gone
     await page.evaluate((to) => (location.hash = to), hash ?? `#/runs/${id}`);
     if (!hash) await pane(page, 'Webhook');
-    return { page, id };
+    return { page, id, sidecar };
 }
 
 /** A run whose webhook was given up. */
@@ -116,7 +116,7 @@ test('who may only see the run sees no errors and no answers', async (t) => {
 });
 
 test('a viewer sees who changed what, and no button that would be refused', async (t) => {
-    const { page, id } = await scene(t, { role: 'viewer', hash: '#/audit' });
+    const { page, id, sidecar } = await scene(t, { role: 'viewer', hash: '#/audit' });
     const rows = page.getByRole('table', { name: 'Audit' }).getByRole('row');
     await rows.filter({ hasText: 'made an API key' }).first().waitFor();
     assert.match(await rows.nth(1).innerText(), new RegExp(`uid ${process.getuid()}`));
@@ -137,6 +137,11 @@ test('a viewer sees who changed what, and no button that would be refused', asyn
     assert.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
     await page.evaluate(() => (location.hash = '#/new'));
     await page.getByText('This page is not for viewers').waitFor();
+    const job = await control(sidecar, 'POST', '/v2/projects/p/jobs', { what: 'cancel', filter: { state: 'queued', app: 'a' } });
+    assert.equal(job.status, 202, JSON.stringify(job.json));
+    await goTo(page, '#/audit');
+    await rows.filter({ hasText: 'made a job' }).waitFor();
+    assert.match(await rows.filter({ hasText: 'made a job' }).innerText(), /filter: (state: queued, app: a|app: a, state: queued)/);
 });
 
 /** Two destinations: `failing` has not answered for a while, the other has. */
