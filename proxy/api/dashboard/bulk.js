@@ -61,7 +61,7 @@ export function runJob(plan) {
 async function askFirst(place, plan, state, close) {
     const kind = KINDS[plan.what];
     fill(place, h('p', {}, 'Counting …'));
-    const asked = Object.fromEntries(Object.entries(plan.filter).filter(([, value]) => value !== '' && value != null));
+    const asked = Object.fromEntries(Object.entries(plan.filter).filter(([, value]) => value != null && value.length !== 0)); // no list of no tags
     const { count, has_more: hasMore, until } = await api.send('POST', '/jobs', { what: plan.what, filter: asked, dry_run: true });
     const shut = (text) => button(text, () => close(), '', { autofocus: true });
     if (!count) return fill(place, h('p', {}, `There is nothing to ${plan.what === 'redeliver' ? 'send' : 'do'}: no ${plan.which}.`), h('div.actions', {}, shut('Close')));
