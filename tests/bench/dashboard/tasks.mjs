@@ -52,7 +52,7 @@ class Hands {
 const row = (page) => page.locator('table.runs tbody tr');
 
 /** `before`, `after`: plays it, or a text: why it cannot be done. Each begins on the first page, unless `from` leads elsewhere. */
-function tasksOf({ order, run, error, receiver, app }) {
+function tasksOf({ order, error, app }) {
     const list = async (page, hash) => {
         await page.evaluate((to) => (location.hash = to), hash);
         await row(page).first().waitFor();
@@ -93,6 +93,7 @@ function tasksOf({ order, run, error, receiver, app }) {
             before: 'one by one: 3 clicks each',
             after: async (hands) => {
                 await hands.click(hands.page.locator('.errors li').filter({ hasText: error }).getByRole('link'));
+                await hands.click(hands.button('Bulk…'));
                 await hands.click(hands.button('Run all again…'));
                 await hands.click(hands.page.getByRole('dialog').getByRole('button', { name: /^Run again/ }));
                 await hands.sees(hands.page.getByRole('dialog').getByText(/Done|of \d/));
@@ -102,9 +103,9 @@ function tasksOf({ order, run, error, receiver, app }) {
             name: 'Is the receiver down',
             before: async (hands) => {
                 await hands.click(hands.top('Destinations'));
-                await hands.sees(hands.page.locator('tbody tr').filter({ hasText: receiver }).getByText(/failing|nothing/i));
+                await hands.sees(hands.page.locator('tbody').getByText('failing'));
             },
-            after: async (hands) => hands.sees(hands.page.locator('.failing, #failing, section').getByText(receiver)),
+            after: async (hands) => hands.sees(hands.page.locator('.failing li')),
         },
         {
             name: 'What did we send it',
@@ -123,6 +124,7 @@ function tasksOf({ order, run, error, receiver, app }) {
                 await hands.sees(hands.page.getByRole('combobox'));
                 await hands.type(`app:${app}`);
                 await hands.press('Enter');
+                await hands.click(hands.button('Bulk…'));
                 await hands.click(hands.button('Cancel all…'));
                 await hands.sees(hands.page.getByRole('dialog').getByText(/cancel|nothing/i));
                 const yes = hands.page.getByRole('dialog').getByRole('button', { name: /^Cancel/ });
@@ -175,7 +177,7 @@ function tasksOf({ order, run, error, receiver, app }) {
                 await hands.sees(hands.page.locator('body.wall'));
             },
         },
-    ].map((task) => ({ ...task, run }));
+    ];
 }
 
 async function audit(hands) {
@@ -221,13 +223,12 @@ async function get(url, path) {
     return answer.json();
 }
 
-/** What the tasks are about: a failed run, what it said, a receiver that is down. */
+/** What the tasks are about: the order of a failed run, what many said, an app. */
 async function findSubjects(url) {
     const { errors } = await get(url, '/errors');
     const { runs } = await get(url, '/runs?state=failure&app=checkout&limit=50');
     const run = runs.find(({ tags }) => tags.order);
-    const { deliveries } = await get(url, '/deliveries?state=dead&limit=1');
-    return { order: run.tags.order, run: run.run_id, error: errors[0].error, receiver: new URL(deliveries[0].destination).host, app: 'nightly-import' };
+    return { order: run.tags.order, error: errors[0].error, app: 'nightly-import' };
 }
 
 const { values } = parseArgs({ options: { before: { type: 'string' }, after: { type: 'string' } } });
