@@ -31,15 +31,12 @@ static bool refuse(struct hl_plan *plan, enum hl_refusal_cause cause)
     return hl_plan_refuse(plan, hl_refusal_make(cause));
 }
 
-static void plan_mode(struct hl_plan *plan, const struct hl_head *head,
-    const struct hl_hookline_params *params, const struct hl_config *config,
-    struct hl_plan_scratch *scratch)
+/* Apart: calls without tags do not pay for what it needs. */
+HL_COLD static void plan_tags(
+    struct hl_plan *plan, const struct hl_head *head, struct hl_plan_scratch *scratch)
 {
     struct hl_refusal why;
-    enum hl_refusal_cause fault = hl_mode_read(plan, head, params, config, scratch);
-    if (fault != HL_REFUSAL_NONE)
-        refuse(plan, fault);
-    else if (head->first[HL_FIELD_X_RUN] >= 0 && !hl_mode_read_tags(plan, head, scratch, &why))
+    if (!hl_mode_read_tags(plan, head, scratch, &why))
         hl_plan_refuse(plan, &why);
 }
 
@@ -225,7 +222,11 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         return;
     if (!set_target(plan, path, target, &params, scratch))
         return;
-    plan_mode(plan, head, &params, config, scratch);
+    enum hl_refusal_cause fault = hl_mode_read(plan, head, &params, config, scratch);
+    if (fault != HL_REFUSAL_NONE)
+        refuse(plan, fault);
+    else if (head->first[HL_FIELD_X_RUN] >= 0)
+        plan_tags(plan, head, scratch);
 }
 
 static bool is_name(struct hl_str s)
