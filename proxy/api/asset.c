@@ -6,13 +6,15 @@
 #include "api/asset.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "api/endpoint.h"
 #include "http/field_value.h"
 #include "http/refusal.h"
 
-/* No inline script or style, no frames, no forms that leave the page, no sink for markup. */
-static const char policy[] =
+/* Of what a browser may show as a page: no inline script or style, no frames, no forms that leave the page, no sink for
+ * markup. */
+static const char page_fields[] =
     "Content-Security-Policy: default-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'\r\n"
@@ -20,6 +22,16 @@ static const char policy[] =
     "Referrer-Policy: no-referrer\r\n"
     "Cross-Origin-Opener-Policy: same-origin\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+/* Of what such a page loads, which is under that page's. */
+static const char loaded_fields[] = "X-Content-Type-Options: nosniff\r\n"
+                                    "Cross-Origin-Resource-Policy: same-origin\r\n";
+
+static bool is_page(const struct hl_asset *asset)
+{
+    return strncmp(asset->content_type, "text/html", 9) == 0 ||
+           strncmp(asset->content_type, "image/svg", 9) == 0;
+}
 
 static void show(const struct hl_asset *asset, const struct hl_api_request *request,
     struct hl_api_response *response)
@@ -30,7 +42,7 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     bool is_gzip = request->accepts_gzip;
     snprintf(response->fields, sizeof(response->fields),
         "ETag: W/%s\r\nVary: Accept-Encoding\r\n%s%s", asset->etag,
-        is_gzip ? "Content-Encoding: gzip\r\n" : "", policy);
+        is_gzip ? "Content-Encoding: gzip\r\n" : "", is_page(asset) ? page_fields : loaded_fields);
     if (hl_etag_is_known(request->if_none_match, hl_str_from(asset->etag))) {
         response->status = 304;
         return;

@@ -4,6 +4,7 @@
  * Not here: authentication, limits, the answer's bytes. */
 #include "route/plan.h"
 
+#include "base/compiler.h"
 #include "config/choice.h"
 #include "config/config.h"
 #include "config/access.h"
