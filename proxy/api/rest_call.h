@@ -63,7 +63,7 @@ struct hl_rest_calls {
     struct hl_rest_test_rate {
         uint64_t since_ms; /* monotonic: the present span's */
         unsigned in_span, under_way;
-    } tests; /* of receivers: rest_test.c */
+    } tests;        /* of receivers: rest_test.c */
     uint32_t tails; /* that wait for lines of the log */
 };
 
