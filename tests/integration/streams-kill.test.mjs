@@ -167,7 +167,7 @@ test(`${KILLS} kills at random moments: no follower had what is not there afterw
 for (const [name, env] of Object.entries(STORES))
     test(`a further attempt begins anew, its ids go on counting, and an earlier one’s mean its start: ${name}`, async (t) => {
         const all = await streamStage(t, {
-            env: { ...env, HOOKLINE_RUN_ATTEMPTS: '3', HOOKLINE_RUN_RETRY_ON: 'reset,503', HOOKLINE_RUN_RETRY_DELAY: '600ms' },
+            env: { ...env, HOOKLINE_RUN_ATTEMPTS: '3', HOOKLINE_RUN_RETRY_ON: 'reset,503', HOOKLINE_RUN_RETRY_DELAY: '2s' },
         });
         const id = await all.begin({ webhookEndpoint: all.receiver.url() });
         const first = await all.script.call();
