@@ -18,6 +18,9 @@ static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)
         HL_LOG(ERROR, "store: the database refused a statement",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)), HL_LOG_INT("code", rc),
             HL_LOG_TEXT("statement", hl_sql_statements[which].name));
+    /* Without memory or space it may have rolled back by itself: what came next would be in no transaction. */
+    if (sqlite3_get_autocommit(db->db))
+        db->base.is_broken = true;
     return err ? err : HL_ERR_IO;
 }
 
