@@ -34,6 +34,17 @@
     "CREATE TABLE tag (app_id INTEGER NOT NULL, tag TEXT NOT NULL, run_id BLOB NOT NULL,"          \
     " PRIMARY KEY (app_id, tag, run_id)) WITHOUT ROWID;"
 
+/* Bulk work, and what became of what it is about. */
+#define JOB_TABLES                                                                                 \
+    "CREATE TABLE job (job_id BLOB PRIMARY KEY, project TEXT NOT NULL, version INTEGER NOT NULL,"  \
+    " ended_ms INTEGER NOT NULL, is_stopping INTEGER NOT NULL, plan BLOB NOT NULL,"                \
+    " progress BLOB NOT NULL) WITHOUT ROWID;"                                                      \
+    "CREATE INDEX job_by_project ON job (project, job_id);"                                        \
+    "CREATE INDEX job_open ON job (project, job_id) WHERE ended_ms = 0;"                           \
+    "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"                                \
+    "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"    \
+    " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;"
+
 /* The tables of a new store, made at once. */
 static const char *const newest[] = {
     "CREATE TABLE meta (k TEXT PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID;",
@@ -120,14 +131,7 @@ static const char *const newest[] = {
     " count INTEGER NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE INDEX audit_by_project ON audit (project, audit_id, action);",
     "INSERT INTO meta (k, v) VALUES ('counted_ms', CAST(strftime('%s', 'now') AS INTEGER) * 1000);",
-    "CREATE TABLE job (job_id BLOB PRIMARY KEY, project TEXT NOT NULL, version INTEGER NOT NULL,"
-    " ended_ms INTEGER NOT NULL, is_stopping INTEGER NOT NULL, plan BLOB NOT NULL,"
-    " progress BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE INDEX job_by_project ON job (project, job_id);"
-    "CREATE INDEX job_open ON job (project, job_id) WHERE ended_ms = 0;"
-    "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"
-    "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"
-    " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;",
+    JOB_TABLES,
 };
 
 /* changes[i] leads from user_version i + 1, which earlier hooklines have written, to the next, and the last of them to
@@ -286,14 +290,7 @@ static const char *const changes[] = {
     "ALTER TABLE delivery ADD COLUMN secret BLOB;",
 
     /* Bulk work. */
-    "CREATE TABLE job (job_id BLOB PRIMARY KEY, project TEXT NOT NULL, version INTEGER NOT NULL,"
-    " ended_ms INTEGER NOT NULL, is_stopping INTEGER NOT NULL, plan BLOB NOT NULL,"
-    " progress BLOB NOT NULL) WITHOUT ROWID;"
-    "CREATE INDEX job_by_project ON job (project, job_id);"
-    "CREATE INDEX job_open ON job (project, job_id) WHERE ended_ms = 0;"
-    "CREATE INDEX job_by_end ON job (ended_ms) WHERE ended_ms > 0;"
-    "CREATE TABLE job_piece (job_id BLOB NOT NULL, n INTEGER NOT NULL, fates INTEGER NOT NULL,"
-    " items BLOB NOT NULL, PRIMARY KEY (job_id, n)) WITHOUT ROWID;",
+    JOB_TABLES,
 
     /* How the time of a call was spent, of what ends from here on; and which runs repeat another one. */
     "ALTER TABLE result ADD COLUMN gate_us INTEGER;"
