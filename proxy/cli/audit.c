@@ -71,15 +71,10 @@ int hl_cli_audit(const struct hl_cli *cli)
         {.name = "--json", .is_given = &filter.is_json}};
     struct hl_cli_session *session;
     struct hl_cli_table table;
-    size_t count;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
-    status = hl_cli_filter_check(&filter, cli, status);
-    if (status == HL_CLI_OK)
-        status = hl_cli_session_open(&session, cli);
+    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
     if (status != HL_CLI_OK)
         return status;
-    if (hl_cli_session_remote(session) && !filter.project)
-        filter.project = hl_cli_session_remote(session)->project;
+    hl_cli_filter_settle_project(&filter, session);
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));
     status = hl_cli_filter_list(session, cli, &filter, &all, &table);
     hl_cli_session_close(session);

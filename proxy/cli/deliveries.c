@@ -63,15 +63,6 @@ static int list(
     return hl_cli_filter_list(session, cli, filter, &all, &table);
 }
 
-static int open_list(const struct hl_cli *cli, const struct hl_cli_option options[], size_t n,
-    struct hl_cli_filter *filter, struct hl_cli_session **session)
-{
-    size_t count;
-    int status = hl_cli_read_arguments(cli, options, n, NULL, 0, &count);
-    status = hl_cli_filter_check(filter, cli, status);
-    return status == HL_CLI_OK ? hl_cli_session_open(session, cli) : status;
-}
-
 int hl_cli_deliveries_list(const struct hl_cli *cli)
 {
     struct hl_cli_filter filter = {.project = NULL};
@@ -84,7 +75,7 @@ int hl_cli_deliveries_list(const struct hl_cli *cli)
         {.name = "--status", .text = &filter.status},
         {.name = "--json", .is_given = &filter.is_json}};
     struct hl_cli_session *session;
-    int status = open_list(cli, options, HL_ARRAY_LEN(options), &filter, &session);
+    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
     if (status != HL_CLI_OK)
         return status;
     if (filter.run) {
@@ -228,7 +219,7 @@ int hl_cli_deliveries_destinations(const struct hl_cli *cli)
         {.name = "--limit", .text = &filter.limit},
         {.name = "--json", .is_given = &filter.is_json}};
     struct hl_cli_session *session;
-    int status = open_list(cli, options, HL_ARRAY_LEN(options), &filter, &session);
+    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
     if (status != HL_CLI_OK)
         return status;
     if (!filter.limit) /* they are few, and the one that fails may be the last */

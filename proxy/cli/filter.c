@@ -81,6 +81,42 @@ int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, 
     return status;
 }
 
+int hl_cli_filter_open(const struct hl_cli *cli, const struct hl_cli_option options[], size_t n,
+    struct hl_cli_filter *filter, struct hl_cli_session **session)
+{
+    size_t count;
+    int status = hl_cli_read_arguments(cli, options, n, NULL, 0, &count);
+    status = hl_cli_filter_check(filter, cli, status);
+    return status == HL_CLI_OK ? hl_cli_session_open(session, cli) : status;
+}
+
+void hl_cli_filter_settle_project(
+    struct hl_cli_filter *filter, const struct hl_cli_session *session)
+{
+    const struct hl_cli_server *remote = hl_cli_session_remote(session);
+    if (remote && !filter->project)
+        filter->project = remote->project;
+}
+
+void hl_cli_filter_each_text(const struct hl_cli_filter *filter,
+    void (*tell)(void *owner, const char *name, const char *value), void *owner)
+{
+    const struct {
+        const char *name, *value;
+    } texts[] = {{"app", filter->app}, {"run_id", filter->run}, {"state", filter->state},
+        {"action", filter->action}, {"path", filter->path}, {"status", filter->status},
+        {"reason", filter->reason}, {"webhook", filter->webhook}, {"error", filter->error},
+        {"find", filter->find}, {"destination", filter->destination}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(texts); i++)
+        if (texts[i].value)
+            tell(owner, texts[i].name, texts[i].value);
+}
+
+static void add_query(void *target, const char *name, const char *value)
+{
+    hl_cli_target_query(target, name, value);
+}
+
 static void write_page(struct hl_cli_target *target, const struct hl_cli_filter *filter,
     const char *path, const char *cursor)
 {
@@ -90,19 +126,9 @@ static void write_page(struct hl_cli_target *target, const struct hl_cli_filter 
     hl_cli_target_init(target);
     hl_cli_target_of(target, filter->project, path);
     hl_cli_target_query(target, "limit", limit);
-    hl_cli_target_query(target, "app", filter->app);
-    hl_cli_target_query(target, "run_id", filter->run);
-    hl_cli_target_query(target, "state", filter->state);
-    hl_cli_target_query(target, "action", filter->action);
-    hl_cli_target_query(target, "path", filter->path);
+    hl_cli_filter_each_text(filter, add_query, target);
     for (const char *const *tag = filter->tags; *tag; tag++)
         hl_cli_target_query(target, "tag", *tag);
-    hl_cli_target_query(target, "status", filter->status);
-    hl_cli_target_query(target, "reason", filter->reason);
-    hl_cli_target_query(target, "webhook", filter->webhook);
-    hl_cli_target_query(target, "error", filter->error);
-    hl_cli_target_query(target, "find", filter->find);
-    hl_cli_target_query(target, "destination", filter->destination);
     if (filter->is_async || filter->is_sync)
         hl_cli_target_query(target, "async", filter->is_async ? "true" : "false");
     if (filter->since)

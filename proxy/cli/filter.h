@@ -31,6 +31,18 @@ struct hl_cli_filter {
  * well here. Each fault is said. */
 int hl_cli_filter_check(struct hl_cli_filter *filter, const struct hl_cli *cli, int status);
 
+/* Reads what follows the command's name, checks the filter, and opens the session that lists are asked of, which the
+ * caller closes. HL_CLI_OK, or it has said what is wrong. */
+HL_MUST_CHECK int hl_cli_filter_open(const struct hl_cli *cli, const struct hl_cli_option options[],
+    size_t n, struct hl_cli_filter *filter, struct hl_cli_session **session);
+/* A token of another machine is of one project: where none was named that is meant. */
+void hl_cli_filter_settle_project(
+    struct hl_cli_filter *filter, const struct hl_cli_session *session);
+
+/* Each text that narrows a list down, as the REST interface names it: all but tags, the mode and times. */
+void hl_cli_filter_each_text(const struct hl_cli_filter *filter,
+    void (*tell)(void *owner, const char *name, const char *value), void *owner);
+
 /* Asks for page after page of `member` ("runs") at `path` ("/runs"), until there are as many as are
  * wanted, and gives each row, borrowed, to `on_row`. HL_CLI_OK, or it has said what is wrong. */
 HL_MUST_CHECK int hl_cli_filter_pages(struct hl_cli_session *session, struct hl_cli_filter *filter,

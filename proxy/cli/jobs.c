@@ -77,10 +77,9 @@ static const char *text(const json_t *object, const char *name)
     return value ? value : "-";
 }
 
-static void put(json_t *filter, const char *name, const char *value)
+static void put(void *filter, const char *name, const char *value)
 {
-    if (value)
-        json_object_set_new(filter, name, json_string(value));
+    json_object_set_new(filter, name, json_string(value));
 }
 
 static void put_time(json_t *filter, const char *name, const char *given, int64_t wall_ms)
@@ -95,15 +94,7 @@ static void put_time(json_t *filter, const char *name, const char *given, int64_
 static json_t *filter_json(const struct hl_cli_filter *f)
 {
     json_t *filter = json_object();
-    put(filter, "app", f->app);
-    put(filter, "state", f->state);
-    put(filter, "path", f->path);
-    put(filter, "status", f->status);
-    put(filter, "reason", f->reason);
-    put(filter, "webhook", f->webhook);
-    put(filter, "error", f->error);
-    put(filter, "find", f->find);
-    put(filter, "destination", f->destination);
+    hl_cli_filter_each_text(f, put, filter);
     if (f->tags[0]) {
         json_t *tags = json_array();
         for (const char *const *tag = f->tags; *tag; tag++)
@@ -322,13 +313,9 @@ int hl_cli_jobs_list(const struct hl_cli *cli)
     const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
         {.name = "--limit", .text = &filter.limit},
         {.name = "--json", .is_given = &filter.is_json}};
-    size_t words;
     struct hl_cli_session *session;
     struct hl_cli_table table;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &words);
-    status = hl_cli_filter_check(&filter, cli, status);
-    if (status == HL_CLI_OK)
-        status = hl_cli_session_open(&session, cli);
+    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
     if (status != HL_CLI_OK)
         return status;
     hl_cli_table_init_for(&table, cli->out, columns, HL_ARRAY_LEN(columns));

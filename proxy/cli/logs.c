@@ -148,7 +148,7 @@ static int ask(struct tail *t, bool waits, json_t **out)
     json_int_t missed = json_integer_value(json_object_get(*out, "missed"));
     if (!next || strlen(next) >= sizeof(t->next))
         return hl_cli_fail(t->cli, "the answer is not hookline's: it has no next");
-    strcpy(t->next, next);
+    hl_str_put(t->next, sizeof(t->next), next);
     t->has_more = json_is_true(json_object_get(*out, "has_more"));
     if (missed > 0)
         fprintf(t->cli->err,
@@ -239,8 +239,7 @@ int hl_cli_logs(const struct hl_cli *cli)
         status = hl_cli_session_open(&t.session, cli);
     if (status != HL_CLI_OK)
         return status;
-    if (hl_cli_session_remote(t.session) && !filter.project)
-        filter.project = hl_cli_session_remote(t.session)->project;
+    hl_cli_filter_settle_project(&filter, t.session);
     if (!hl_cli_session_has_sidecar(t.session))
         status = hl_cli_fail(cli, "no hookline is running here: it has no log");
     if (status == HL_CLI_OK && filter.run)

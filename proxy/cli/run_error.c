@@ -79,15 +79,10 @@ int hl_cli_runs_errors(const struct hl_cli *cli)
         {.name = "--until", .text = &filter.until},
         {.name = "--json", .is_given = &filter.is_json}};
     struct hl_cli_session *session;
-    size_t n;
-    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &n);
-    status = hl_cli_filter_check(&filter, cli, status);
-    if (status == HL_CLI_OK)
-        status = hl_cli_session_open(&session, cli);
+    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
     if (status != HL_CLI_OK)
         return status;
-    if (hl_cli_session_remote(session) && !filter.project)
-        filter.project = hl_cli_session_remote(session)->project;
+    hl_cli_filter_settle_project(&filter, session);
     status = count(session, cli, &filter);
     hl_cli_session_close(session);
     return status;
