@@ -6,12 +6,12 @@ import { visible } from './format.js';
 
 const ENDED = ['success', 'failure', 'cancelled'];
 
-/** For admins; for others none. `filter()` is the list's, as the REST interface has it; `then` when something was begun. */
-export function bulkButtons({ state, filter, then }) {
+/** For admins; for others none. `filter()` is the list's, as the REST interface has it. */
+export function bulkButtons({ state, filter }) {
     if (!api.isAdmin()) return [];
     const make = (what, text) => button(text, async () => {
         const { runJob } = await import('./bulk.js');
-        if (await runJob({ what, filter: filter(), which: words(filter()) })) then();
+        await runJob({ what, filter: filter(), which: words(filter()) }); // the list looks again by itself
     }, 'quiet.small');
     return [ENDED.includes(state) ? null : make('cancel', 'Cancel all…'), ENDED.includes(state) || !state ? make('rerun', 'Run all again…') : null].filter(Boolean);
 }

@@ -17,7 +17,7 @@ const GLIDE = 400; /* ms: what a key or a wheel has scrolled may still be moving
 const NEAR = 8; /* px from the end that count as the end */
 
 /** Whether a run's events are kept, or may turn out to be: what is known not to be is not asked for. */
-export function mayHaveEvents(run) {
+function mayHaveEvents(run) {
     if (run.finished_at) return isKept(run);
     // A synchronous stream that is not kept is known by what the app answered; of a kept one that comes with its end.
     return run.async || (run.mode === 'stream' && run.state === 'running' && run.status_code === null);

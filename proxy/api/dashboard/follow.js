@@ -11,7 +11,7 @@ const SILENCE = 60_000; /* ms without a byte, heartbeats included: the connectio
 const SLICE = 12; /* ms of reading before the page has its turn */
 const EARLIER = 30; /* ms: what is there sooner than this was kept before */
 const ID_MAX = 1024; /* what hookline looks for */
-export const DATA_MAX = 64 * 1024; /* characters that are held of an event */
+const DATA_MAX = 64 * 1024; /* characters that are held of an event */
 
 /**
  * Follows until there is nothing more to come, or `stop()`; not while nobody sees the tab. Calls

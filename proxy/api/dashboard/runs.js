@@ -93,7 +93,7 @@ function showFilters(filter) {
         clear: () => changeRuns(NONE),
     });
     const box = h('div.find', {}, find, h('button.button.small', { type: 'submit' }, 'Find'));
-    const bulk = bulkButtons({ state: filter.state, filter: () => current.filter, then: () => {} }); // the list looks again by itself
+    const bulk = bulkButtons({ state: filter.state, filter: () => current.filter });
     return h('form.filters', { id: 'filters-runs', onsubmit, role: 'search' }, box, h('span.own.hint'), chips, h('span.bulk', {}, bulk));
 }
 

@@ -79,7 +79,7 @@ function saveForm(place, close, own) {
     return h('form', { onsubmit }, h('p.hint', {}, inWords(readRuns())), h('div.line', {}, name, h('button.button.small', { type: 'submit' }, 'Save view')), problem);
 }
 
-export function addressedColumns() {
+function addressedColumns() {
     return new URLSearchParams(location.hash.split('?')[1]).get('cols');
 }
 
