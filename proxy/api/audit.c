@@ -64,8 +64,7 @@ static void add_text(
 {
     const json_t *value = json_object_get(object, key);
     if (json_is_string(value))
-        fields[(*n)++] = HL_LOG_STR(
-            name, ((struct hl_str){json_string_value(value), json_string_length(value)}));
+        fields[(*n)++] = HL_LOG_STR(name, hl_json_str(value));
     else if (json_is_integer(value))
         fields[(*n)++] = HL_LOG_INT(name, json_integer_value(value));
 }

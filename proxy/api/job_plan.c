@@ -126,7 +126,7 @@ static bool load_asker(const json_t *as, struct hl_asker *asker)
     const json_t *identity = json_object_get(as, "identity");
     const char *subject = json_string_value(json_object_get(as, "subject"));
     int64_t most = json_integer_value(json_object_get(as, "max_priority"));
-    struct hl_str text = {json_string_value(identity), json_string_length(identity)};
+    struct hl_str text = hl_json_str(identity);
     uint8_t bytes[HL_IDENTITY_MAX + 2];
     if (!subject || !text.p || most < 0 || most >= HL_PRIORITIES ||
         text.n > (HL_IDENTITY_MAX + 2) / 3 * 4)
@@ -202,8 +202,7 @@ static enum hl_err add_param(struct hl_buf *out, const char *name, const json_t 
     if (err)
         return err;
     if (json_is_string(value))
-        return add_escaped(
-            out, (struct hl_str){json_string_value(value), json_string_length(value)});
+        return add_escaped(out, hl_json_str(value));
     if (json_is_boolean(value))
         return hl_buf_append_str(out, json_is_true(value) ? HL_STR("true") : HL_STR("false"));
     return hl_buf_printf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));

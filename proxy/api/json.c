@@ -28,6 +28,11 @@ static json_t *repaired(struct hl_str s)
     return value;
 }
 
+struct hl_str hl_json_str(const json_t *value)
+{
+    return (struct hl_str){json_string_value(value), json_string_length(value)};
+}
+
 json_t *hl_json_text(struct hl_str s)
 {
     return hl_utf8_is_valid(s) ? json_stringn_nocheck(s.n ? s.p : "", s.n) : repaired(s);

@@ -9,11 +9,14 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "http/refusal.h"
 
 struct hl_buf;
 struct hl_id;
-struct hl_str;
+
+/* Of a string, whose bytes they are; of anything else none, at NULL. */
+struct hl_str hl_json_str(const json_t *value);
 
 json_t *hl_json_text(struct hl_str s);         /* what is not UTF-8 in it becomes U+FFFD */
 json_t *hl_json_text_or_null(struct hl_str s); /* empty: null */

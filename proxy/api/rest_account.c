@@ -25,11 +25,6 @@
 
 /* ---- limits as JSON: numbers, a rate, a class; null where there is none ---- */
 
-static struct hl_str text_of(const json_t *value)
-{
-    return (struct hl_str){json_string_value(value), json_string_length(value)};
-}
-
 /* ---- shown ---- */
 
 static json_t *number_json(uint32_t number)
@@ -80,7 +75,7 @@ static enum hl_refusal_cause read_number(const json_t *value, uint32_t *out)
 static enum hl_refusal_cause read_rate(const json_t *value, struct hl_rate *out)
 {
     *out = (struct hl_rate){0};
-    if (json_is_null(value) || (json_is_string(value) && hl_rate_parse(text_of(value), out)))
+    if (json_is_null(value) || (json_is_string(value) && hl_rate_parse(hl_json_str(value), out)))
         return HL_REFUSAL_NONE;
     return HL_REFUSAL_LIMIT_RATE;
 }
@@ -88,7 +83,8 @@ static enum hl_refusal_cause read_rate(const json_t *value, struct hl_rate *out)
 static enum hl_refusal_cause read_priority(const json_t *value, enum hl_priority *out)
 {
     *out = HL_LIMITS_NONE.max_priority;
-    if (json_is_null(value) || (json_is_string(value) && hl_priority_parse(text_of(value), out)))
+    if (json_is_null(value) ||
+        (json_is_string(value) && hl_priority_parse(hl_json_str(value), out)))
         return HL_REFUSAL_NONE;
     return HL_REFUSAL_LIMIT_PRIORITY;
 }
@@ -215,7 +211,7 @@ static void show_new(struct hl_rest_call *call);
 
 static bool read_name(const json_t *value, char out[HL_ACCOUNT_NAME_MAX + 1])
 {
-    struct hl_str rest = {json_string_value(value), json_string_length(value)};
+    struct hl_str rest = hl_json_str(value);
     size_t n = 0;
     uint32_t code;
     if (!json_is_string(value) || rest.n > HL_ACCOUNT_NAME_MAX)
@@ -234,9 +230,7 @@ static bool read_expiry(const json_t *value, int64_t now_ms, int64_t *ms)
 {
     if (json_is_integer(value))
         *ms = json_integer_value(value);
-    else if (!json_is_string(value) ||
-             !hl_rest_read_time(
-                 (struct hl_str){json_string_value(value), json_string_length(value)}, ms))
+    else if (!json_is_string(value) || !hl_rest_read_time(hl_json_str(value), ms))
         return false;
     return *ms > now_ms && *ms <= now_ms + LIFETIME_MAX_MS;
 }
@@ -259,9 +253,7 @@ static enum hl_refusal_cause read_body(
         return HL_REFUSAL_ACCOUNT_NAME;
     if (!read_expiry(json_object_get(body, "expires_at"), now_ms, &a->expires_ms))
         return HL_REFUSAL_ACCOUNT_EXPIRY;
-    if (role && !(json_is_string(role) && hl_role_parse((struct hl_str){json_string_value(role),
-                                                            json_string_length(role)},
-                                              &a->role)))
+    if (role && !(json_is_string(role) && hl_role_parse(hl_json_str(role), &a->role)))
         return HL_REFUSAL_ACCOUNT_ROLE;
     return HL_REFUSAL_NONE;
 }

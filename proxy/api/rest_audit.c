@@ -50,17 +50,6 @@ static bool ask_run(struct hl_rest_call *call)
     return true;
 }
 
-static bool ask_delivery(struct hl_rest_call *call)
-{
-    struct hl_get_delivery *g = calloc(1, sizeof(*g));
-    if (!g)
-        return false;
-    g->delivery_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
-    return true;
-}
-
 static bool ask_target(struct hl_rest_call *call)
 {
     switch (call->audited.of) {
@@ -69,7 +58,8 @@ static bool ask_target(struct hl_rest_call *call)
     case HL_REST_AUDITED_RUN:
         return ask_run(call);
     case HL_REST_AUDITED_DELIVERY:
-        return *call->project || ask_delivery(call); /* else it has none that is not known */
+        return *call->project ||
+               hl_rest_ask_delivery(call, &call->id); /* else it has none that is not known */
     default:
         return true;
     }

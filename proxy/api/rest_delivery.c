@@ -404,19 +404,25 @@ static void write_list(struct hl_rest_call *call)
 
 /* ---- one ---- */
 
+bool hl_rest_ask_delivery(struct hl_rest_call *call, const struct hl_id *id)
+{
+    struct hl_get_delivery *g = calloc(1, sizeof(*g));
+    if (!g)
+        return false;
+    g->delivery_id = *id;
+    hl_str_put(g->project, sizeof(g->project), call->project);
+    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
+    return true;
+}
+
 static void write_one(struct hl_rest_call *call);
 
 void hl_rest_show_delivery(struct hl_rest_call *call)
 {
-    struct hl_get_delivery *g = calloc(1, sizeof(*g));
-    if (!g) {
+    if (hl_rest_ask_delivery(call, &call->id))
+        hl_rest_then(call, write_one);
+    else
         hl_rest_refuse_memory(call);
-        return;
-    }
-    g->delivery_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
-    hl_rest_then(call, write_one);
 }
 
 static void write_one(struct hl_rest_call *call)

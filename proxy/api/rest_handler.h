@@ -44,6 +44,8 @@ enum hl_rest_telling {
 
 json_t *hl_rest_attempt_json(const struct hl_attempt_row *attempt, enum hl_rest_telling telling);
 json_t *hl_rest_delivery_json(const struct hl_delivery_row *delivery, enum hl_rest_telling telling);
+/* Asks the store for one, and where it went; false: out of memory. */
+bool hl_rest_ask_delivery(struct hl_rest_call *call, const struct hl_id *id);
 /* WHOLE, with the webhook's URL as below, and the next attempt; of a reply OK. */
 json_t *hl_rest_found_delivery_json(
     const struct hl_rest_call *call, const struct hl_get_delivery *found);

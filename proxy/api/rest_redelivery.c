@@ -131,9 +131,7 @@ static bool read_since(const json_t *value, int64_t *ms)
         *ms = json_integer_value(value);
         return hl_rest_is_time(*ms);
     }
-    return json_is_string(value) &&
-           hl_rest_read_time(
-               (struct hl_str){json_string_value(value), json_string_length(value)}, ms);
+    return json_is_string(value) && hl_rest_read_time(hl_json_str(value), ms);
 }
 
 static bool read_cursor(const json_t *value, struct hl_redeliver *r)
@@ -149,7 +147,7 @@ static bool read_cursor(const json_t *value, struct hl_redeliver *r)
 static enum hl_refusal_cause read_all(const json_t *body, struct hl_redeliver *r)
 {
     const json_t *state = json_object_get(body, "state");
-    const struct hl_str text = {json_string_value(state), json_string_length(state)};
+    const struct hl_str text = hl_json_str(state);
     const json_t *cursor = json_object_get(body, "cursor");
     if (json_object_size(body) != (cursor ? 3 : 2) || !json_object_get(body, "since"))
         return HL_REFUSAL_REDELIVER_MEMBERS;
@@ -199,7 +197,7 @@ static bool read_ids(const json_t *list, struct hl_rest_named *named)
     const json_t *item;
     json_array_foreach(list, named->n, item)
     {
-        struct hl_str text = {json_string_value(item), json_string_length(item)};
+        struct hl_str text = hl_json_str(item);
         if (!text.p || !hl_id_parse(text, &named->of[named->n].id) ||
             hl_id_is_nil(&named->of[named->n].id))
             return false;

@@ -5,9 +5,6 @@
  * Not here: again to where it went (rest_redelivery.c). */
 #include "api/rest_handler.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "api/audit.h"
 #include "api/json.h"
 #include "base/clock.h"
@@ -37,19 +34,12 @@ static enum hl_refusal_cause of_member(enum hl_refusal_cause cause)
     }
 }
 
-static struct hl_str text_of(const json_t *value)
-{
-    return json_is_string(value)
-               ? (struct hl_str){json_string_value(value), json_string_length(value)}
-               : HL_STR("");
-}
-
 bool hl_rest_read_webhook(
     struct hl_rest_call *call, const json_t *body, struct hl_str *url, struct hl_str *secret)
 {
     const json_t *key = json_object_get(body, "secret");
-    *url = text_of(json_object_get(body, "url"));
-    *secret = text_of(key);
+    *url = hl_json_str(json_object_get(body, "url"));
+    *secret = hl_json_str(key);
     enum hl_refusal_cause cause =
         of_member(hl_webhook_url_judge(*url, hl_rest_get_parts(call)->config));
     if (cause == HL_REFUSAL_NONE && key && !hl_webhook_secret_is_valid(*secret))
@@ -97,15 +87,10 @@ void hl_rest_resend(struct hl_rest_call *call)
 
 static void find(struct hl_rest_call *call)
 {
-    struct hl_get_delivery *g = calloc(1, sizeof(*g));
-    if (!g) {
+    if (hl_rest_ask_delivery(call, &call->id))
+        hl_rest_then(call, post);
+    else
         hl_rest_refuse_memory(call);
-        return;
-    }
-    g->delivery_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
-    hl_rest_then(call, post);
 }
 
 /* NULL: out of memory. */
@@ -115,8 +100,8 @@ static struct hl_resend *make(
     struct hl_resend from = {.delivery_id = call->id,
         .run_id = g->delivery.run_id,
         .resent_as = hl_id_next(&call->all->ids, hl_clock_wall_ms()),
-        .url = text_of(json_object_get(body, "url")),
-        .secret = text_of(json_object_get(body, "secret"))};
+        .url = hl_json_str(json_object_get(body, "url")),
+        .secret = hl_json_str(json_object_get(body, "secret"))};
     hl_str_put(from.project, sizeof(from.project), call->project);
     struct hl_resend *r = body ? hl_resend_new(&from) : NULL;
     if (!r)

@@ -293,14 +293,9 @@ static void show_found(struct hl_rest_call *call)
 static void show_listed(struct hl_rest_call *call)
 {
     const struct hl_list_deliveries *l = (const struct hl_list_deliveries *)call->answers[1];
-    struct hl_get_delivery *g = NULL;
     if (l->m.rc == HL_OK && l->count > 0)
-        g = calloc(1, sizeof(*g));
-    if (g) {
-        g->delivery_id = l->rows[l->count - 1].delivery_id;
-        hl_str_put(g->project, sizeof(g->project), call->project);
-        hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
-    }
+        hl_rest_ask_delivery(
+            call, &l->rows[l->count - 1].delivery_id); /* without memory as listed */
     hl_rest_then(call, show_stored);
 }
 

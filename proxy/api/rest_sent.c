@@ -29,15 +29,10 @@ static void show(struct hl_rest_call *call);
 
 void hl_rest_show_sent(struct hl_rest_call *call)
 {
-    struct hl_get_delivery *g = calloc(1, sizeof(*g));
-    if (!g) {
+    if (hl_rest_ask_delivery(call, &call->id))
+        hl_rest_then(call, ask_run);
+    else
         hl_rest_refuse_memory(call);
-        return;
-    }
-    g->delivery_id = call->id;
-    hl_str_put(g->project, sizeof(g->project), call->project);
-    hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
-    hl_rest_then(call, ask_run);
 }
 
 static void ask_run(struct hl_rest_call *call)

@@ -43,7 +43,7 @@ static enum hl_refusal_cause read_body(
     const json_t *body, enum hl_role *role, struct hl_account *account)
 {
     const json_t *said = json_object_get(body, "role");
-    struct hl_str text = {json_string_value(said), json_string_length(said)};
+    struct hl_str text = hl_json_str(said);
     bool lasts = json_object_get(body, "expires_at") || json_object_get(body, "name");
     size_t known = (json_object_get(body, "expires_at") != NULL) +
                    (json_object_get(body, "name") != NULL) + 1u;

@@ -93,15 +93,9 @@ static void begin(struct hl_rest_call *call)
     struct hl_id id;
     json_t *body = hl_json_read_object(call->body);
     const json_t *url = json_object_get(body, "url"), *secret = json_object_get(body, "secret");
-    struct hl_get_delivery *g = NULL;
     if (url) {
-        tell(call, (struct hl_str){json_string_value(url), json_string_length(url)},
-            secret ? (struct hl_str){json_string_value(secret), json_string_length(secret)}
-                   : HL_STR(""));
-    } else if (read_id(body, &id) && (g = calloc(1, sizeof(*g)))) {
-        g->delivery_id = id;
-        hl_str_put(g->project, sizeof(g->project), call->project);
-        hl_rest_ask_store(call, HL_STORE_GET_DELIVERY, &g->m);
+        tell(call, hl_json_str(url), hl_json_str(secret));
+    } else if (read_id(body, &id) && hl_rest_ask_delivery(call, &id)) {
         hl_rest_then(call, read_delivery);
     } else {
         hl_rest_refuse_memory(call);

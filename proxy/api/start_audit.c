@@ -130,7 +130,7 @@ static bool is_hidden_name(const char *name)
 static bool hide_former(const struct hl_rest_parts *parts, json_t *before)
 {
     json_t *was = json_object_get(before, "HOOKLINE_APP_COMMAND");
-    struct hl_str text = {json_string_value(was), json_string_length(was)};
+    struct hl_str text = hl_json_str(was);
     return !was || hl_str_starts_with(text, HL_STR(SECRET_MARK)) ||
            json_object_set_new(before, "HOOKLINE_APP_COMMAND", mark_json(parts, text)) == 0;
 }
