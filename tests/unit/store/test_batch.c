@@ -522,3 +522,31 @@ Test(batch, in_memory_too_operations_are_answered_as_if_one_after_the_other, .ti
 {
     run_trials(HL_STORE_MEMORY);
 }
+
+/* Also where it had but to read. */
+Test(batch, statement_that_ended_the_transaction_for_want_of_memory_has_broken_it)
+{
+    enum { MOST = 100 };
+    unsigned ended = 0;
+    memset(&t, 0, sizeof(t));
+    hl_log_setup(HL_LOG_ERROR + 1, HL_LOG_JSON);
+    count_allocations();
+    cr_assert_eq(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK); /* each is asked for */
+    fixture_init(&t.f, HL_STORE_MEMORY);
+    open_driver();
+    for (int left = 1; left < MOST; left++) {
+        struct hl_stored_run run;
+        struct hl_id nobody = new_id(&t.f);
+        cr_assert_eq(t.d->vt->begin(t.d), HL_OK);
+        allocations_left = left;
+        enum hl_err err = hl_stored_run_find(hl_database_of(t.d), &nobody, &run);
+        allocations_left = -1;
+        bool has_ended = sqlite3_get_autocommit(hl_database_of(t.d)->db);
+        cr_assert(!has_ended || (err == HL_ERR_NOMEM && t.d->is_broken), "allocation %d", left);
+        ended += has_ended;
+        t.d->vt->rollback(t.d);
+    }
+    cr_assert_gt(ended, 0);
+    close_driver();
+    fixture_fini(&t.f);
+}
