@@ -140,11 +140,11 @@ static int64_t thread_us(void)
     return t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
-/* Posts `n` finishes of nobody with bodies of 256 KiB, accepts as many; the longest post. */
-static int64_t post_many(struct fixture *f, struct hl_store_msg **messages, int n)
+/* Posts `n` messages, finishes of nobody with bodies of 256 KiB and accepts; how many took a millisecond or more. */
+static int post_many(struct fixture *f, struct hl_store_msg **messages, int n)
 {
     static char body[256 * 1024];
-    int64_t longest = 0;
+    int long_ones = 0;
     struct hl_id nobody = {{1}};
     memset(body, 'b', sizeof(body) - 1);
     for (int i = 0; i < n; i++)
@@ -153,10 +153,9 @@ static int64_t post_many(struct fixture *f, struct hl_store_msg **messages, int 
     for (int i = 0; i < n; i++) {
         int64_t before = thread_us();
         post(f, messages[i]);
-        int64_t took = thread_us() - before;
-        longest = took > longest ? took : longest;
+        long_ones += thread_us() - before >= 1000;
     }
-    return longest;
+    return long_ones;
 }
 
 /* Those of one type may be answered in another order than they were posted in. */
@@ -166,14 +165,18 @@ static void take_answers(struct fixture *f, int n)
         free_message(party_wait(&f->asker, i % 16 ? HL_STORE_ACCEPT : HL_STORE_FINISH));
 }
 
+/*
+ * A post that hashed, sealed or copied its body would take that each time, one that looked through what waits in the
+ * second half of the posts. An interrupt that the kernel serves meanwhile, or a page that it finds late, is one post's.
+ */
 STORE_TEST(i19_no_post_takes_a_millisecond)
 {
     enum { N = 2000 };
     static struct hl_store_msg *messages[N];
     for (int round = 0; round < 4; round++) {
-        int64_t longest = post_many(f, messages, N);
+        int long_ones = post_many(f, messages, N);
         take_answers(f, N);
-        cr_assert_lt(longest, 1000, "%lld us", (long long)longest);
+        cr_assert_lt(long_ones, N / 64, "%d of %d", long_ones, N);
     }
 }
 
