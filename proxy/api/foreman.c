@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "api/job_walk.h"
+#include "base/log.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -84,10 +85,26 @@ static void on_walk_end(struct hl_job_walk *walk)
     hl_foreman_look(f); /* there may be one that had no place */
 }
 
+/* Once: it stays there until somebody ends it. */
+static void tell_unreadable(struct hl_foreman *f, const struct hl_job *job)
+{
+    for (unsigned i = 0; i < HL_FOREMAN_TOLD && i < f->n_told; i++)
+        if (hl_id_eq(&f->told[i], &job->id))
+            return;
+    f->told[f->n_told++ % HL_FOREMAN_TOLD] = job->id;
+    HL_LOG(ERROR,
+        "a job cannot be read, and is not carried out: its row is damaged, or of a newer hookline; "
+        "`hookline jobs stop` ends it",
+        HL_LOG_ID("job_id", &job->id), HL_LOG_TEXT("project_id", job->project));
+}
+
 static void begin(struct hl_foreman *f, const struct hl_job *job)
 {
-    struct hl_job_walk *walk = hl_job_walk_new(f->calls, job);
-    if (!walk)
+    struct hl_job_walk *walk;
+    enum hl_err err = hl_job_walk_new(f->calls, job, &walk);
+    if (err == HL_ERR_CORRUPT)
+        tell_unreadable(f, job);
+    if (err)
         return;
     walk->foreman = f;
     walk->on_end = on_walk_end;

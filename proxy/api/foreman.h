@@ -6,6 +6,8 @@
 #include "base/list.h"
 #include "loop/wheel.h"
 
+#define HL_FOREMAN_TOLD 64
+
 struct hl_foreman {
     struct hl_rest_calls *calls;
     struct hl_rest_call call; /* asks the store for jobs */
@@ -14,6 +16,8 @@ struct hl_foreman {
     unsigned n;
     bool has_begun, is_over;
     bool is_asking, looks_again;
+    struct hl_id told[HL_FOREMAN_TOLD]; /* that cannot be read, which was logged: the last ones */
+    unsigned n_told;
 };
 
 void hl_foreman_init(struct hl_foreman *f, struct hl_rest_calls *calls);

@@ -1,9 +1,14 @@
 /* job_listing.c - what a job's filter matches: the lists of runs and deliveries are asked as anybody asks them.
  * Thread: control.
- * Promise: each that is there throughout is on one page; where an error came the same page is asked for again. */
+ * Promise: each that is there throughout is on one page, whatever state it comes to meanwhile; where an error came the
+ * same page is asked for again. */
 #include "api/job_listing.h"
 
+#include <stdlib.h>
+
 #include "api/json.h"
+
+#define SIEVED_AT_ONCE 32 /* pieces */
 
 static void on_end(struct hl_inner_call *inner);
 
@@ -33,6 +38,9 @@ void hl_job_listing_ask(struct hl_rest_calls *calls, struct hl_job_listing *l)
 {
     struct hl_inner_call *inner = &l->inner;
     bool is_of_deliveries = l->plan->what == HL_JOB_REDELIVER;
+    l->calls = calls;
+    l->asked.pass = l->pass;
+    l->asked.cursor = l->cursor;
     l->n = inner->path.n = inner->query.n = 0;
     l->err = hl_buf_printf(
         &inner->path, "/v2/projects/%s/%s", l->project, is_of_deliveries ? "deliveries" : "runs");
@@ -86,18 +94,99 @@ static enum hl_err read_page(struct hl_job_listing *l)
     return err;
 }
 
+/* ---- what was on a page before ---- */
+
+static void ask_pieces(struct hl_job_listing *l, int64_t from);
+
+static void end_sieve(struct hl_job_listing *l, enum hl_err err)
+{
+    hl_rest_abandon(&l->sieve);
+    l->is_sieving = false;
+    l->err = err;
+    if (err) {
+        l->pass = l->asked.pass;
+        l->cursor = l->asked.cursor;
+        l->is_over = false;
+    }
+    l->on_page(l);
+}
+
+static void drop_known(struct hl_job_listing *l, const struct hl_job_piece *piece)
+{
+    struct hl_job_item known[HL_JOB_PIECE_ITEMS];
+    size_t n, kept = 0;
+    if (hl_job_items_read(hl_buf_str(&piece->items), known, &n) != HL_OK)
+        return; /* it is passed over later, too */
+    for (size_t i = 0; i < l->n; i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < n && !is_known; k++)
+            is_known = hl_id_eq(&known[k].id, &l->items[i].id);
+        if (!is_known)
+            l->items[kept++] = l->items[i];
+    }
+    l->n = kept;
+}
+
+static void on_pieces(struct hl_rest_call *call)
+{
+    struct hl_job_listing *l = HL_CONTAINER_OF(call, struct hl_job_listing, sieve);
+    const struct hl_list_job_pieces *pieces = (const struct hl_list_job_pieces *)call->answers[0];
+    enum hl_err err = pieces->m.rc ? HL_ERR_UNAVAILABLE : HL_OK;
+    bool has_more = !err && pieces->has_more && pieces->count > 0;
+    int64_t from = has_more ? pieces->rows[pieces->count - 1].n + 1 : 0;
+    for (size_t i = 0; !err && i < pieces->count; i++)
+        drop_known(l, &pieces->rows[i]);
+    hl_rest_drop_answers(call);
+    if (has_more && l->n > 0)
+        ask_pieces(l, from);
+    else
+        end_sieve(l, err);
+}
+
+static void ask_pieces(struct hl_job_listing *l, int64_t from)
+{
+    struct hl_list_job_pieces *pieces = calloc(1, sizeof(*pieces));
+    if (!pieces) {
+        end_sieve(l, HL_ERR_UNAVAILABLE);
+        return;
+    }
+    pieces->job_id = l->job_id;
+    pieces->from = from;
+    pieces->fates = (1u << HL_JOB_FATES) - 1;
+    pieces->limit = SIEVED_AT_ONCE;
+    hl_rest_ask_store(&l->sieve, HL_STORE_LIST_JOB_PIECES, &pieces->m);
+    hl_rest_then(&l->sieve, on_pieces);
+}
+
+/* What was listed in one state may be in the next one by now. */
+static void sieve(struct hl_job_listing *l)
+{
+    l->is_sieving = true;
+    if (hl_rest_call_add(l->calls, &l->sieve))
+        ask_pieces(l, 0);
+    else
+        end_sieve(l, HL_ERR_UNAVAILABLE);
+}
+
 static void on_end(struct hl_inner_call *inner)
 {
     struct hl_job_listing *l = HL_CONTAINER_OF(inner, struct hl_job_listing, inner);
     bool is_ok = inner->call.reply.status == 200;
+    bool may_repeat = l->pass > 0 && l->pieces > 0;
     if (is_ok)
         l->err = read_page(l);
     else
         l->err = hl_inner_call_may_work(inner) ? HL_ERR_UNAVAILABLE : HL_ERR_INVALID;
-    l->on_page(l);
+    if (!l->err && may_repeat && l->n > 0)
+        sieve(l);
+    else
+        l->on_page(l);
 }
 
 void hl_job_listing_fini(struct hl_job_listing *l)
 {
     hl_inner_call_fini(&l->inner);
+    if (l->is_sieving)
+        hl_rest_abandon(&l->sieve);
+    l->is_sieving = false;
 }

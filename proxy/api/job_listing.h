@@ -10,10 +10,20 @@ struct hl_job_listing {
     struct hl_inner_call inner;
     const struct hl_job_plan *plan; /* borrowed, as is the project */
     const char *project;
-    int64_t until_ms;    /* nothing that is younger */
+    int64_t until_ms; /* nothing that is younger */
+    struct hl_id
+        job_id; /* of whose pieces, so many of which are written, a page says nothing again */
+    int64_t pieces;
     unsigned pass;       /* the page that is asked for next, as is the cursor */
     struct hl_id cursor; /* nil: the first */
     bool is_over;        /* there is no further page */
+    struct hl_rest_calls *calls;
+    struct hl_rest_call sieve; /* asks for the pieces */
+    bool is_sieving;
+    struct {
+        unsigned pass;
+        struct hl_id cursor;
+    } asked; /* of the page that is asked for */
 
     /* the page */
     enum hl_err

@@ -11,8 +11,10 @@
 
 const char *hl_job_what_text(enum hl_job_what what)
 {
-    static const char *const texts[] = {
-        [HL_JOB_CANCEL] = "cancel", [HL_JOB_RERUN] = "rerun", [HL_JOB_REDELIVER] = "redeliver"};
+    static const char *const texts[] = {[HL_JOB_CANCEL] = "cancel",
+        [HL_JOB_RERUN] = "rerun",
+        [HL_JOB_REDELIVER] = "redeliver",
+        [HL_JOB_UNREADABLE] = "unreadable"};
     return texts[what];
 }
 
@@ -277,7 +279,7 @@ enum hl_err hl_job_progress_load(struct hl_str text, struct hl_job_progress *p)
 
 /* ---- as it is shown ---- */
 
-static const char *state_text(const struct hl_job *job, enum hl_job_phase phase)
+static const char *state_text(const struct hl_job *job, enum hl_job_phase phase, bool is_read)
 {
     static const char *const texts[] = {[HL_JOB_NEW] = "waiting",
         [HL_JOB_GATHERING] = "gathering",
@@ -285,7 +287,9 @@ static const char *state_text(const struct hl_job *job, enum hl_job_phase phase)
         [HL_JOB_ENDED] = "done",
         [HL_JOB_STOPPED] = "stopped",
         [HL_JOB_BROKEN] = "failed"};
-    return job->ended_ms == 0 && job->is_stopping ? "stopping" : texts[phase];
+    if (job->ended_ms == 0 && job->is_stopping)
+        return "stopping";
+    return job->ended_ms == 0 && !is_read ? "unreadable" : texts[phase];
 }
 
 static json_t *author_member(const struct hl_job_plan *plan, const char *name)
@@ -298,24 +302,22 @@ json_t *hl_job_json(const struct hl_job *job)
 {
     struct hl_job_plan plan;
     struct hl_job_progress p;
-    if (hl_job_plan_load(hl_buf_str(&job->plan), &plan) != HL_OK)
-        return NULL;
-    json_t *json = NULL;
-    if (hl_job_progress_load(hl_buf_str(&job->progress), &p) == HL_OK) {
-        bool is_counted = p.phase >= HL_JOB_RUNNING;
-        json = HL_JSON_OBJECT({"job_id", hl_json_id(&job->id)},
-            {"project_id", hl_json_text(hl_str_from(job->project))},
-            {"what", json_string(hl_job_what_text(plan.what))},
-            {"filter", json_incref(plan.filter)}, {"pause_ms", json_integer(plan.pause_ms)},
-            {"state", json_string(state_text(job, p.phase))},
-            {"total", json_integer((json_int_t)p.total)}, {"is_total", json_boolean(is_counted)},
-            {"done", json_integer((json_int_t)p.shown[HL_JOB_DONE])},
-            {"skipped", json_integer((json_int_t)p.shown[HL_JOB_SKIPPED])},
-            {"failed", json_integer((json_int_t)p.shown[HL_JOB_FAILED])},
-            {"created_at", hl_json_time(hl_id_time_ms(&job->id))},
-            {"began_at", hl_json_time(p.began_ms)}, {"ended_at", hl_json_time(job->ended_ms)},
-            {"who", author_member(&plan, "who")}, {"via", author_member(&plan, "via")});
-    }
+    bool is_plan = hl_job_plan_load(hl_buf_str(&job->plan), &plan) == HL_OK;
+    bool is_read = hl_job_progress_load(hl_buf_str(&job->progress), &p) == HL_OK && is_plan;
+    json_t *what = is_plan ? json_string(hl_job_what_text(plan.what)) : json_null();
+    json_t *filter = is_plan ? json_incref(plan.filter) : json_null();
+    json_t *json = HL_JSON_OBJECT({"job_id", hl_json_id(&job->id)},
+        {"project_id", hl_json_text(hl_str_from(job->project))}, {"what", what}, {"filter", filter},
+        {"pause_ms", json_integer(plan.pause_ms)},
+        {"state", json_string(state_text(job, p.phase, is_read))},
+        {"total", json_integer((json_int_t)p.total)},
+        {"is_total", json_boolean(p.phase >= HL_JOB_RUNNING)},
+        {"done", json_integer((json_int_t)p.shown[HL_JOB_DONE])},
+        {"skipped", json_integer((json_int_t)p.shown[HL_JOB_SKIPPED])},
+        {"failed", json_integer((json_int_t)p.shown[HL_JOB_FAILED])},
+        {"created_at", hl_json_time(hl_id_time_ms(&job->id))},
+        {"began_at", hl_json_time(p.began_ms)}, {"ended_at", hl_json_time(job->ended_ms)},
+        {"who", author_member(&plan, "who")}, {"via", author_member(&plan, "via")});
     hl_job_plan_fini(&plan);
     return json;
 }

@@ -14,7 +14,12 @@
 #define HL_JOB_PAUSE_MS     100
 #define HL_JOB_PAUSE_MAX_MS 60000
 
-enum hl_job_what { HL_JOB_CANCEL, HL_JOB_RERUN, HL_JOB_REDELIVER };
+enum hl_job_what {
+    HL_JOB_CANCEL,
+    HL_JOB_RERUN,
+    HL_JOB_REDELIVER,
+    HL_JOB_UNREADABLE, /* its row is damaged, or of a newer hookline */
+};
 const char *hl_job_what_text(enum hl_job_what what);
 
 struct hl_job_plan {
@@ -69,7 +74,7 @@ HL_MUST_CHECK enum hl_err hl_job_progress_write(
     const struct hl_job_progress *progress, struct hl_buf *out);
 HL_MUST_CHECK enum hl_err hl_job_progress_load(struct hl_str text, struct hl_job_progress *out);
 
-/* A job as it is shown. A new reference; NULL: out of memory, or damaged. */
+/* A job as it is shown, whether it can be read or not. A new reference; NULL: out of memory. */
 json_t *hl_job_json(const struct hl_job *job);
 json_t *hl_job_item_json(const struct hl_job_item *item, enum hl_job_what what);
 

@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "api/audit.h"
-#include "api/json.h"
+#include "api/job_news.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "store/audit.h"
 #include "store/gauges.h"
 #include "store/store.h"
 
@@ -25,11 +24,26 @@ static void on_timer(struct hl_timer *timer);
 static void on_page(struct hl_job_listing *listing);
 static void on_acted(struct hl_job_act *act);
 
-struct hl_job_walk *hl_job_walk_new(struct hl_rest_calls *calls, const struct hl_job *job)
+/* Of one that cannot be read there is nothing to do but to end it. */
+static enum hl_err load(struct hl_job_walk *w, const struct hl_job *job)
 {
-    struct hl_job_walk *w = calloc(1, sizeof(*w));
+    enum hl_err err = hl_job_plan_load(hl_buf_str(&job->plan), &w->plan);
+    if (!err)
+        err = hl_job_progress_load(hl_buf_str(&job->progress), &w->progress);
+    if (!err || !job->is_stopping)
+        return err;
+    hl_job_plan_fini(&w->plan);
+    w->plan = (struct hl_job_plan){.what = HL_JOB_UNREADABLE};
+    w->progress = (struct hl_job_progress){.phase = HL_JOB_RUNNING};
+    return HL_OK;
+}
+
+enum hl_err hl_job_walk_new(
+    struct hl_rest_calls *calls, const struct hl_job *job, struct hl_job_walk **out)
+{
+    struct hl_job_walk *w = *out = calloc(1, sizeof(*w));
     if (!w)
-        return NULL;
+        return HL_ERR_NOMEM;
     *w = (struct hl_job_walk){.calls = calls,
         .job_id = job->id,
         .version = job->version,
@@ -37,19 +51,15 @@ struct hl_job_walk *hl_job_walk_new(struct hl_rest_calls *calls, const struct hl
     hl_list_init(&w->node);
     hl_timer_init(&w->timer, on_timer);
     hl_str_put(w->project, sizeof(w->project), job->project);
-    enum hl_err err = hl_job_plan_load(hl_buf_str(&job->plan), &w->plan);
-    if (!err)
-        err = hl_job_progress_load(hl_buf_str(&job->progress), &w->progress);
-    bool is_added = !err && hl_rest_call_add(calls, &w->call);
-    if (is_added)
-        return w;
+    enum hl_err err = load(w, job);
+    if (!err && hl_rest_call_add(calls, &w->call))
+        return HL_OK;
     if (!err)
         hl_rest_abandon(&w->call);
-    else
-        HL_LOG(ERROR, "a job cannot be read: nobody carries it out", HL_LOG_ID("job_id", &job->id));
     hl_job_plan_fini(&w->plan);
     free(w);
-    return NULL;
+    *out = NULL;
+    return err ? err : HL_ERR_NOMEM;
 }
 
 void hl_job_walk_free(struct hl_job_walk *w)
@@ -128,9 +138,10 @@ static enum hl_err fill(struct hl_job_walk *w, struct hl_keep_job *k)
     add_counts(w, w->progress.shown);
     w->kept_waiting = count_waiting(&w->now);
     enum hl_err err = hl_job_progress_write(&w->progress, &k->progress);
-    if (!err && w->past.is_there)
+    if (!err && w->past.count > 0 && w->past.is_there)
         err = put_piece(k, &w->past);
-    if (!err && w->now.is_there)
+    if (!err && w->now.count > 0 &&
+        w->now.is_there) /* a damaged one has none, and stays as it is */
         err = put_piece(k, &w->now);
     return err;
 }
@@ -180,39 +191,10 @@ static void on_kept(struct hl_rest_call *call)
 
 /* ---- the end ---- */
 
-static const char *end_text(enum hl_job_phase phase)
-{
-    return phase == HL_JOB_ENDED     ? "done"
-           : phase == HL_JOB_STOPPED ? "stopped"
-                                     : "failed: its filter is refused";
-}
-
-static void log_job(const struct hl_job_walk *w, const char *line, const char *state)
-{
-    const struct hl_job_progress *p = &w->progress;
-    HL_LOG(INFO, line, HL_LOG_ID("job_id", &w->job_id), HL_LOG_TEXT("project_id", w->project),
-        HL_LOG_TEXT("what", hl_job_what_text(w->plan.what)), HL_LOG_TEXT("state", state),
-        HL_LOG_INT("total", p->total), HL_LOG_INT("done", p->shown[HL_JOB_DONE]),
-        HL_LOG_INT("skipped", p->shown[HL_JOB_SKIPPED]),
-        HL_LOG_INT("failed", p->shown[HL_JOB_FAILED]));
-}
-
 static void say_ended(struct hl_job_walk *w)
 {
-    log_job(w, "a job has ended", end_text(w->progress.phase));
+    hl_job_news_log(w, "a job has ended", hl_job_news_end(w->progress.phase));
     w->on_end(w);
-}
-
-static struct hl_audit *make_audit(struct hl_job_walk *w)
-{
-    int64_t now_ms = hl_clock_wall_ms();
-    struct hl_audit what = {.id = hl_id_next(&w->calls->ids, now_ms),
-        .action = HL_AUDIT_JOB_ENDED,
-        .count = (int64_t)w->progress.shown[HL_JOB_DONE]};
-    hl_str_put(what.project, sizeof(what.project), w->project);
-    return hl_audit_make(&what, w->plan.author,
-        hl_audit_target_json("job", &w->job_id, hl_str_from(hl_job_what_text(w->plan.what))),
-        HL_JSON_OBJECT({"state", json_string(end_text(w->progress.phase))}));
 }
 
 static void end(struct hl_job_walk *w, enum hl_job_phase phase)
@@ -221,7 +203,7 @@ static void end(struct hl_job_walk *w, enum hl_job_phase phase)
     w->ended_ms = hl_clock_wall_ms();
     memcpy(w->progress.shown, w->progress.settled, sizeof(w->progress.shown));
     add_counts(w, w->progress.shown);
-    w->audit = make_audit(w); /* without memory it goes without */
+    w->audit = hl_job_news_audit(w); /* without memory it goes without */
     keep_then(w, say_ended);
 }
 
@@ -258,13 +240,14 @@ void hl_job_walk_begin(struct hl_job_walk *w)
 static void on_taken(struct hl_job_walk *w)
 {
     bool gathers = w->progress.phase == HL_JOB_GATHERING;
-    log_job(w, "a job is carried out", gathers ? "gathering" : "running");
     if (is_over(w))
         return;
+    hl_job_news_log(w, "a job is carried out", gathers ? "gathering" : "running");
     if (gathers) {
         w->listing.plan = &w->plan;
         w->listing.project = w->project;
         w->listing.until_ms = hl_id_time_ms(&w->job_id) + 1;
+        w->listing.job_id = w->job_id;
         w->listing.pass = w->progress.pass;
         w->listing.cursor = w->progress.cursor;
         w->listing.on_page = on_page;
@@ -281,6 +264,7 @@ static void on_gathered(struct hl_job_walk *w);
 
 static void gather(struct hl_job_walk *w)
 {
+    w->listing.pieces = w->progress.pieces;
     hl_job_listing_ask(w->calls, &w->listing);
 }
 
@@ -370,21 +354,22 @@ static void on_read(struct hl_rest_call *call)
 {
     struct hl_job_walk *w = HL_CONTAINER_OF(call, struct hl_job_walk, call);
     const struct hl_list_job_pieces *l = (const struct hl_list_job_pieces *)call->answers[0];
-    struct piece_now piece = {.is_there = true};
+    struct piece_now piece = {.is_there = true, .n = l->from};
     enum hl_err rc = l->m.rc;
-    if (!rc && l->count == 1) {
-        piece.n = l->rows[0].n;
-        rc = hl_job_items_read(hl_buf_str(&l->rows[0].items), piece.items, &piece.count);
-    } else if (!rc) {
-        rc = HL_ERR_NOT_FOUND;
-    }
+    bool is_there = !rc && l->count == 1 && l->rows[0].n == l->from;
+    if (!rc)
+        rc = is_there ? hl_job_items_read(hl_buf_str(&l->rows[0].items), piece.items, &piece.count)
+                      : HL_ERR_CORRUPT;
+    if (rc)
+        piece.count = 0;
     hl_rest_drop_answers(call);
-    if (rc) {
-        HL_LOG(WARN, "a piece of a job cannot be read", HL_LOG_ID("job_id", &w->job_id),
-            HL_LOG_TEXT("why", hl_err_text(rc)));
+    if (rc && rc != HL_ERR_CORRUPT) {
         wait(w, AGAIN_MS, read_next);
         return;
     }
+    if (rc)
+        HL_LOG(ERROR, "a piece of a job is damaged: nothing is done to what it is of",
+            HL_LOG_ID("job_id", &w->job_id), HL_LOG_INT("piece", piece.n));
     name_new(w, &piece);
     move_to(w, &piece);
     keep_then(w, begin_piece);

@@ -45,8 +45,9 @@ struct hl_job_walk {
     struct hl_audit *audit; /* of its end, to go with what is written; NULL: none */
 };
 
-/* NULL: out of memory, or its row is damaged, which is logged. */
-struct hl_job_walk *hl_job_walk_new(struct hl_rest_calls *calls, const struct hl_job *job);
+/* HL_ERR_NOMEM; HL_ERR_CORRUPT: it cannot be read, and is not to be stopped. */
+HL_MUST_CHECK enum hl_err hl_job_walk_new(
+    struct hl_rest_calls *calls, const struct hl_job *job, struct hl_job_walk **out);
 void hl_job_walk_free(struct hl_job_walk *walk);
 /* It may be gone when these return. */
 void hl_job_walk_begin(struct hl_job_walk *walk);

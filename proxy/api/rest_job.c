@@ -310,7 +310,7 @@ struct item_page {
     struct hl_id next; /* nil: there are no more */
 };
 
-/* False: out of memory, or it cannot be read. */
+/* False: out of memory. */
 static bool add_piece(const struct hl_rest_call *call, const struct hl_job_piece *piece,
     enum hl_job_what what, struct item_page *page)
 {
@@ -318,7 +318,7 @@ static bool add_piece(const struct hl_rest_call *call, const struct hl_job_piece
     const struct hl_rest_params *p = &call->params;
     size_t n, i = piece->n == piece_of(&p->cursor) ? p->cursor.b[15] : 0;
     if (hl_job_items_read(hl_buf_str(&piece->items), items, &n) != HL_OK)
-        return false;
+        return true; /* it is passed over, as it is when it is done */
     for (; i < n; i++) {
         if (p->outcome >= 0 && (int)items[i].fate != p->outcome)
             continue;
@@ -333,14 +333,15 @@ static bool add_piece(const struct hl_rest_call *call, const struct hl_job_piece
     return true;
 }
 
+/* Of a job that cannot be read nothing is known. False: out of memory. */
 static bool add_pieces(const struct hl_rest_call *call, struct item_page *page)
 {
     const struct hl_list_jobs *jobs = (const struct hl_list_jobs *)call->answers[0];
     const struct hl_list_job_pieces *l = (const struct hl_list_job_pieces *)call->answers[1];
     struct hl_job_plan plan;
-    if (hl_job_plan_load(hl_buf_str(&jobs->rows[0].plan), &plan) != HL_OK)
-        return false;
     bool is_whole = page->rows != NULL;
+    if (hl_job_plan_load(hl_buf_str(&jobs->rows[0].plan), &plan) != HL_OK)
+        return is_whole;
     for (size_t i = 0; is_whole && i < l->count && hl_id_is_nil(&page->next); i++)
         is_whole = add_piece(call, &l->rows[i], plan.what, page);
     if (hl_id_is_nil(&page->next) && l->has_more)

@@ -38,6 +38,7 @@ const KINDS = {
         done: (n) => `${deliveries(n)} queued to be sent again`,
         skipped: 'on their way already, or no longer kept',
     },
+    unreadable: { done: (n) => `${n.toLocaleString()} done`, skipped: 'skipped' },
 };
 
 /**
@@ -107,7 +108,7 @@ export const handled = (job) => job.done + job.skipped + job.failed;
 
 /** What a job has done, in words. */
 export function sumOf(job) {
-    const kind = KINDS[job.what];
+    const kind = KINDS[job.what] ?? KINDS.unreadable;
     const left = job.total - handled(job);
     const parts = [
         kind.done(job.done),

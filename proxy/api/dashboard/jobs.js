@@ -13,7 +13,7 @@ const SOON = 1000;
 const LATE = 10_000;
 const HEADS = ['What', 'State', 'How far', 'Who', 'Made', 'Ended'];
 const WHAT = { cancel: 'Cancel runs', rerun: 'Run again', redeliver: 'Send webhooks again' };
-const SHAPES = { done: 'success', stopped: 'cancelled', failed: 'failure', waiting: 'queued' };
+const SHAPES = { done: 'success', stopped: 'cancelled', failed: 'failure', unreadable: 'failure', waiting: 'queued' };
 const TIMES = ['since', 'until'];
 const OUTCOMES = [['', 'All'], ['done', 'Done'], ['skipped', 'Skipped'], ['failed', 'Failed'], ['waiting', 'Not done']];
 const ITEM_SHAPES = { done: 'success', skipped: 'cancelled', failed: 'failure', waiting: 'queued' };
@@ -25,6 +25,7 @@ export function show(main, route) {
 
 /** A filter in words: `state failure, app words, since 12:04`. */
 function filterWords(filter) {
+    if (!filter) return '–';
     const parts = Object.entries(filter).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
     if (!parts.length) return 'all';
     return parts.flatMap(([name, value], i) => [`${i ? ', ' : ''}${visible(name)} `, TIMES.includes(name) ? timeOf(value) : visible(String(value))]);
@@ -36,6 +37,7 @@ function timeOf(value) {
     return Number.isNaN(at.getTime()) ? visible(String(value)) : time(at.toISOString());
 }
 
+const titleOf = (job) => WHAT[job.what] ?? 'A job that cannot be read';
 const stateBadge = (job) => badge(SHAPES[job.state] ?? 'running', job.state);
 const mayStop = (job) => api.isAdmin() && !job.ended_at && job.state !== 'stopping';
 
@@ -96,7 +98,7 @@ function showAll(main) {
         return h(
             'tr',
             { role: 'row' },
-            h('td.name', { role: 'cell' }, h('a', { href: `#/jobs/${job.job_id}` }, h('strong', {}, WHAT[job.what])), h('span.sub', {}, filterWords(job.filter))),
+            h('td.name', { role: 'cell' }, h('a', { href: `#/jobs/${job.job_id}` }, h('strong', {}, titleOf(job))), h('span.sub', {}, filterWords(job.filter))),
             cell(1, stateBadge(job), mayStop(job) ? h('span.sub', {}, stopButton(job, () => polling.now())) : null),
             h('td.job-said', { role: 'cell', 'data-label': HEADS[2] }, job.ended_at ? sumOf(job) : showBar(job)),
             cell(3, showWho(job)),
@@ -146,10 +148,11 @@ function showOne(main, jobId) {
             h(
                 'div.title-row',
                 {},
-                h('div.job-title', {}, h('h1', {}, WHAT[job.what]), stateBadge(job), id(job.job_id)),
+                h('div.job-title', {}, h('h1', {}, titleOf(job)), stateBadge(job), id(job.job_id)),
                 mayStop(job) ? stopButton(job, () => polling.now()) : null,
             ),
             h('p.job-sum', { role: 'status' }, job.ended_at ? sumOf(job) : showBar(job)),
+            job.state === 'unreadable' ? note('error', 'Nobody carries it out', h('p', {}, 'Its row in the store is damaged, or was made by a newer hookline. Stop it to end it.')) : null,
             h(
                 'dl.job-facts',
                 {},
@@ -160,7 +163,7 @@ function showOne(main, jobId) {
                 fact('Ended', time(job.ended_at)),
                 fact('Pause', `${number(job.pause_ms)} ms between pieces of 100`),
             ),
-        ];
+        ].filter(Boolean);
     }
 
     const polling = api.poll(SOON, turn, (error, at) => showStale(problem, 'The job is', error, at));
