@@ -170,7 +170,7 @@ test('a schema of version 1 learns whose a run is, and keeps its runs', async (t
     const after = await a.begin();
     assert.equal((await a.finished(after)).replica, 'a');
     assert.deepEqual([(await a.show(before)).state, (await a.show(before)).replica], ['success', null]);
-    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '22');
+    assert.equal((await all.rows(`SELECT convert_from(v, 'UTF8') AS v FROM ~.meta WHERE k = 'version'`))[0].v, '23');
 });
 
 test('what the pages about replicas say of figures is exported by one', async (t) => {

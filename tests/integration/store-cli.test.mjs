@@ -21,7 +21,7 @@ async function command(t, words, env, code = 0) {
 
 const DAY_MS = 24 * 3600 * 1000;
 /** The schema's version. */
-const NEWEST = 22;
+const NEWEST = 23;
 
 const status = async (t, db) => JSON.parse((await command(t, ['store', 'status', '--json'], db.env)).stdout);
 

@@ -22,7 +22,7 @@
  * back to the beginning, one after a long absence over all of it. It runs with the owner's rights: a
  * role that may only write rows makes partitions by it. They are made apart and attached: that waits for
  * no one who reads or writes the others. An id's first 48 bits are milliseconds. */
-#define MAKE_PARTITIONS(create, kinds)                                                             \
+#define MAKE_PARTITIONS(create, kinds, mend)                                                       \
     create                                                                                         \
         " FUNCTION ~.make_partitions(width_ms bigint) RETURNS boolean LANGUAGE plpgsql"            \
         " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$"                            \
@@ -32,8 +32,7 @@
         " RAISE EXCEPTION 'a partition is an hour to a day wide' USING ERRCODE = '22023'; END IF;" \
         " PERFORM pg_advisory_xact_lock(1751871593, hashtext('~'));"                               \
         " SELECT convert_from(v, 'UTF8')::bigint INTO from_ms FROM ~.meta"                         \
-        " WHERE k = 'partitions_until';"                                                           \
-        " from_ms := coalesce(from_ms, 0);"                                                        \
+        " WHERE k = 'partitions_until';" mend " from_ms := coalesce(from_ms, 0);"                  \
         " IF from_ms >= now_ms + greatest(4 * width_ms, 172800000) THEN RETURN false; END IF;"     \
         " to_ms := greatest(from_ms, now_ms) / width_ms * width_ms + width_ms;"                    \
         " lower_bound := CASE from_ms WHEN 0 THEN 'MINVALUE'"                                      \
@@ -126,7 +125,7 @@ static const char *const first[] = {"CREATE TABLE ~.meta (k text PRIMARY KEY, v 
     "CREATE INDEX account_by_project ON ~.account (project, account_id)",
     "CREATE TABLE ~.event (event_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
     " at timestamptz NOT NULL DEFAULT now(), node_id uuid, kind smallint NOT NULL, subject uuid)",
-    MAKE_PARTITIONS("CREATE", "'run', 'delivery', 'attempt', 'body'"),
+    MAKE_PARTITIONS("CREATE", "'run', 'delivery', 'attempt', 'body'", ""),
     "REVOKE EXECUTE ON FUNCTION ~.make_partitions(bigint) FROM PUBLIC", DROP_PARTITION,
     "REVOKE EXECUTE ON FUNCTION ~.drop_partition(text, text) FROM PUBLIC", NULL};
 
@@ -349,7 +348,7 @@ static const char *const nineteenth[] = {"ALTER TABLE ~.run ADD COLUMN tags text
     "CREATE TABLE ~.tag (project " NAME ", tag " NAME ", run_id uuid NOT NULL,"
     " PRIMARY KEY (project, tag, run_id)) PARTITION BY RANGE (run_id)",
     TAG_PARTITIONS,
-    MAKE_PARTITIONS("CREATE OR REPLACE", "'run', 'delivery', 'attempt', 'body', 'tag'"), NULL};
+    MAKE_PARTITIONS("CREATE OR REPLACE", "'run', 'delivery', 'attempt', 'body', 'tag'", ""), NULL};
 
 /* A delivery may go elsewhere than its run says; a replica of an older hookline sends it where the run's goes. What is
  * known of attempts beside their outcomes. */
@@ -375,10 +374,35 @@ static const char *const twenty_second[] = {
     " ADD COLUMN first_byte_us bigint",
     "CREATE INDEX run_again ON ~.run (rerun_of, run_id) WHERE rerun_of IS NOT NULL", NULL};
 
+/* First of all each table gets what another one has for a time that is not past: a replica of an older hookline may have
+ * been inside the function that did not know of a table, when that came. */
+#define KINDS "'run', 'delivery', 'attempt', 'body', 'tag'"
+#define MEND_PARTITIONS                                                                            \
+    " DECLARE gap record; is_mended boolean := false; BEGIN FOR gap IN"                            \
+    " WITH had AS (SELECT k.kind, substr(c.relname, length(k.kind) + 2) AS suffix,"                \
+    " pg_get_expr(c.relpartbound, c.oid) AS bound FROM unnest(ARRAY[" KINDS "]) AS k(kind)"        \
+    " JOIN pg_inherits i ON i.inhparent = ('~.' || k.kind)::regclass"                              \
+    " JOIN pg_class c ON c.oid = i.inhrelid),"                                                     \
+    " spans AS (SELECT h.*, coalesce(substring(h.bound FROM 'FROM \\(''([0-9a-f-]{36})'), '') AS " \
+    "low,"                                                                                         \
+    " substring(h.bound FROM 'TO \\(''([0-9a-f-]{36})') AS high FROM had h)"                       \
+    " SELECT DISTINCT ON (k.kind, s.low) k.kind, k.kind || '_' || s.suffix AS name, s.bound"       \
+    " FROM spans s CROSS JOIN unnest(ARRAY[" KINDS "]) AS k(kind)"                                 \
+    " WHERE s.high > rpad(lpad(to_hex(now_ms), 12, '0'), 32, '0')::uuid::text"                     \
+    " AND NOT EXISTS (SELECT FROM spans o WHERE o.kind = k.kind AND o.low < s.high"                \
+    " AND s.low < o.high) AND to_regclass(format('~.%I', k.kind || '_' || s.suffix)) IS NULL"      \
+    " ORDER BY k.kind, s.low LOOP"                                                                 \
+    " EXECUTE format('CREATE TABLE ~.%I (LIKE ~.%I INCLUDING DEFAULTS INCLUDING STORAGE)',"        \
+    " gap.name, gap.kind);"                                                                        \
+    " EXECUTE format('ALTER TABLE ~.%I ATTACH PARTITION ~.%I %s', gap.kind, gap.name, gap.bound);" \
+    " is_mended := true; END LOOP; IF is_mended THEN RETURN true; END IF; END;"
+static const char *const twenty_third[] = {
+    MAKE_PARTITIONS("CREATE OR REPLACE", KINDS, MEND_PARTITIONS), NULL};
+
 /* versions[i] leads from version i to i + 1. */
 static const char *const *const versions[] = {first, second, third, fourth, fifth, sixth, seventh,
     eighth, ninth, tenth, eleventh, twelfth, thirteenth, fourteenth, fifteenth, sixteenth,
-    seventeenth, eighteenth, nineteenth, twentieth, twenty_first, twenty_second};
+    seventeenth, eighteenth, nineteenth, twentieth, twenty_first, twenty_second, twenty_third};
 
 #define NEWEST (int)HL_ARRAY_LEN(versions)
 /* Of pg_advisory_xact_lock, with the schema's own number. */

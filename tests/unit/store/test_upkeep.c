@@ -108,6 +108,56 @@ Test(postgres, what_runs_are_found_by_goes_with_the_partition_of_the_runs)
     fixture_run(HL_STORE_POSTGRES, tags_go);
 }
 
+/* As an older hookline leaves it that was making partitions while tags came. */
+static void drop_partitions(struct fixture *f, const char *table)
+{
+    struct hl_pg_session session;
+    struct hl_pg_settings settings;
+    char sql[300], why[300] = "";
+    open_session(f, &session, &settings);
+    snprintf(sql, sizeof(sql),
+        "DO $$ DECLARE part text; BEGIN FOR part IN SELECT inhrelid::regclass::text FROM "
+        "pg_inherits"
+        " WHERE inhparent = '~.%s'::regclass LOOP EXECUTE 'DROP TABLE ' || part; END LOOP; END $$",
+        table);
+    cr_assert_eq(hl_pg_session_run(&session, sql, why, sizeof(why)), HL_OK, "%s", why);
+    hl_pg_session_close(&session);
+}
+
+static void count_partitions(struct fixture *f, const char *table, int64_t expected)
+{
+    char what[120];
+    snprintf(what, sizeof(what),
+        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.%s'::regclass",
+        f->config.postgres_schema.p, table);
+    cr_assert_eq(fixture_count(f, what), expected, "%s", table);
+}
+
+static void lacking_partitions_are_made(struct fixture *f)
+{
+    static const char *const tables[] = {"run", "delivery", "attempt", "body", "tag"};
+    char what[120];
+    struct hl_id id;
+    snprintf(what, sizeof(what),
+        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.run'::regclass",
+        f->config.postgres_schema.p);
+    int64_t before = fixture_count(f, what);
+    for (size_t i = 0; i < HL_ARRAY_LEN(tables); i++) {
+        drop_partitions(f, tables[i]);
+        tend(f, -HOUR_MS);
+        count_partitions(f, tables[i], before);
+    }
+    drop_partitions(f, "tag");
+    cr_assert_eq(accept_run(f, (struct run_spec){.tags = "a=1"}, &id), HL_OK);
+    cr_assert_eq(fixture_count(f, "tag"), 2, "made at once");
+    count_partitions(f, "tag", before);
+}
+
+Test(postgres, a_partition_that_one_table_lacks_is_made)
+{
+    fixture_run(HL_STORE_POSTGRES, lacking_partitions_are_made);
+}
+
 static void counts_go(struct fixture *f)
 {
     end_one(f);
