@@ -246,13 +246,11 @@ test('another destination can be chosen after the first', async (t) => {
     await ended(2);
     const page = await open('#/deliveries');
     await until('both', async () => (await items(page).count()) === 2);
-    const choice = page.getByLabel('Destination');
     for (const { origin } of [receiver, other, receiver].map((one) => new URL(one.url()))) {
-        await choice.focus();
-        await choice.selectOption(origin);
+        await addFilter(page, 'Destination', new URL(origin).host);
         await until('those that went there', async () => `${await items(page).locator('.host').allInnerTexts()}` === new URL(origin).host);
         assert.ok((await items(page).locator('.destination').getAttribute('title')).startsWith(origin));
-        await until('it keeps the focus', () => choice.evaluate((e) => e === document.activeElement));
+        await page.getByRole('button', { name: `Destination ${new URL(origin).host}`, exact: true }).waitFor();
     }
 });
 
@@ -341,13 +339,12 @@ test('deliveries are narrowed down by the server, and those that are chosen are 
     await ended(3);
     const page = await open('#/deliveries');
     await until('three', async () => (await items(page).count()) === 3);
-    await page.getByLabel('Status', { exact: true }).fill('5xx');
-    await page.keyboard.press('Tab');
+    await addFilter(page, 'Status', '5xx');
     await until('one', async () => (await items(page).count()) === 1);
     await page.getByText('status 503').waitFor();
-    await page.getByLabel('Status', { exact: true }).fill('teapot');
-    await page.keyboard.press('Tab');
-    assert.equal(await page.getByLabel('Status', { exact: true }).evaluate((input) => input.validity.customError), true);
+    await addFilter(page, 'Status', 'teapot');
+    await page.getByText('None of that name. 404, 5xx, none').waitFor();
+    await page.keyboard.press('Escape');
     await page.goBack();
     await until('three again', async () => (await items(page).count()) === 3);
     await items(page).filter({ hasText: 'status 400' }).getByRole('checkbox').check();
@@ -376,7 +373,7 @@ test('where there are several apps a delivery tells whose it is, unless one of t
     await ended(2);
     await page.reload();
     await until('both apps’', async () => `${await told()}` === `billing · ${host}/two,a · ${host}/one`);
-    await page.getByLabel('App', { exact: true }).selectOption('billing');
+    await addFilter(page, 'App', 'billing');
     await until('that app’s', async () => `${await told()}` === `${host}/two`);
 });
 
@@ -414,6 +411,53 @@ test('what was sent and what came back are seen beside the list, and as a page',
     await assertAccessible(page, 'the page of a delivery');
     await page.evaluate(() => (location.hash = '#/deliveries/0193f0b0-0000-7000-8000-000000000000'));
     await page.getByText('No such delivery').waitFor();
+});
+
+test('a delivery’s row is a link, and what it opens is closed by Back, as a run’s', async (t) => {
+    const { ask, call, ended, open, receiver } = await scene(t);
+    for (const path of ['/a', '/b', '/c']) await call('/run', { webhookEndpoint: receiver.script(path, 410) });
+    await ended(3);
+    const all = (await ask('/deliveries')).deliveries.map(({ delivery_id: id }) => id);
+    const page = await open('#/deliveries?state=dead&status=410', { viewport: { width: 1440, height: 900 } });
+    await until('three', async () => (await items(page).count()) === 3);
+    const row = (id) => page.locator(`.deliveries > li[data-id="${id}"]`);
+    const beside = page.getByRole('complementary', { name: 'Delivery' });
+    const isOpen = async (id) => {
+        await until('the address says it', async () => (await hashOf(page)) === `#/deliveries?state=dead&status=410${id ? `&delivery=${id}` : ''}`);
+        if (id) await beside.getByRole('heading', { name: 'What came back' }).waitFor();
+        else await beside.waitFor({ state: 'hidden' });
+        const marked = await items(page).evaluateAll((rows) => rows.filter((one) => one.ariaCurrent === 'true').map((one) => one.dataset.id));
+        assert.deepEqual(marked, id ? [id] : []);
+    };
+    await row(all[0]).locator('.when').click();
+    await isOpen(all[0]);
+    await page.keyboard.press('ArrowDown');
+    await isOpen(all[1]);
+    await page.goBack();
+    await isOpen(null);
+    await page.goForward();
+    await isOpen(all[1]);
+    await page.reload();
+    await row(all[1]).waitFor();
+    await isOpen(all[1]);
+    await page.keyboard.press('Escape');
+    await isOpen(null);
+    await row(all[2]).getByRole('checkbox').check(); // what does something else is no link
+    await row(all[2]).getByRole('button', { name: 'Redeliver…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Keep as it is' }).click();
+    await isOpen(null);
+    for (const press of [{ button: 'middle' }, { modifiers: ['ControlOrMeta'] }])
+        for (const cell of ['.when time', '.why .error', '.destination']) {
+            const [tab] = await Promise.all([page.context().waitForEvent('page'), row(all[1]).locator(cell).click(press)]);
+            await tab.waitForURL(new RegExp(`#/deliveries/${all[1]}$`));
+            await tab.close();
+        }
+    await isOpen(null);
+    await row(all[1]).locator('.destination').focus();
+    await page.keyboard.press('Enter');
+    await isOpen(all[1]);
+    await page.keyboard.press('o');
+    await until('its page', async () => (await hashOf(page)) === `#/deliveries/${all[1]}`);
 });
 
 test('a delivery is sent to another URL, and its receiver tested, after a question', async (t) => {

@@ -422,15 +422,10 @@ test('what a record says of its error, its tags and its times is text, and is dr
 
 /* ---- in a panel, by keyboard ---- */
 
-/** The list of runs with that run beside it, in a place that goes when it is closed. */
+/** The list of runs with that run beside it. */
 async function openBeside(page, id) {
     await page.locator(`.runs a[href$="${id}"]`).focus();
-    await page.evaluate(async (runId) => {
-        const { openRun } = await import(document.querySelector('script[src$="main.js"]').src.replace('main.js', 'run_panel.js'));
-        const place = document.createElement('aside');
-        document.querySelector('main').append(place);
-        const end = openRun(place, runId, { onClose: () => (end(), place.remove()) });
-    }, id);
+    await page.keyboard.press('Enter');
     return page.getByRole('complementary', { name: `Run ${id.slice(-8)}` });
 }
 
@@ -444,7 +439,7 @@ test('a run is shown beside the list, closed by Escape with the focus where it w
     await panel.getByRole('tabpanel', { name: 'Error' }).getByText('"no such order"').waitFor();
     await assertAccessible(page, 'the list with a run');
     await page.keyboard.press('Escape');
-    await panel.waitFor({ state: 'detached' });
+    await panel.waitFor({ state: 'hidden' });
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute('href')), `#/runs/${id}`);
 
     await openBeside(page, id);

@@ -82,12 +82,6 @@ function isTime(text) {
     return Date.parse(text) >= 0;
 }
 
-/** What narrows a list down in time: `go(change)` gets what was chosen. */
-export function timeFields(filter, go) {
-    const choose = select('Accepted', TIMES, filter.time, (time) => go({ time, from: '', until: '' }));
-    return filter.time === 'own' ? [choose, ...timeInputs(filter, go)] : [choose];
-}
-
 /** From when, until when. */
 export function timeInputs(filter, go) {
     const field = (label, name) => {
@@ -122,21 +116,6 @@ function fromLocal(text) {
 export function appField(value, go) {
     const apps = [...session.apps].sort().map((name) => [name, name]);
     return apps.length > 1 || value ? select('App', [['', 'All apps'], ...apps], value, (app) => go({ app })) : null;
-}
-
-/** A status, a class of them, or none; what is neither is told by the browser. */
-export function statusField(value, go) {
-    const options = ['2xx', '3xx', '4xx', '5xx', 'none'].map((text) => h('option', { value: text }));
-    const input = h('input', { value, list: 'statuses', placeholder: '404, 5xx, none', size: 14, spellcheck: 'false' });
-    input.addEventListener('change', () => {
-        const text = input.value.trim().toLowerCase();
-        const isFine = text === '' || STATUS.test(text);
-        input.setCustomValidity(isFine ? '' : 'A status (404), a class of them (5xx) or none');
-        if (!isFine) return input.reportValidity();
-        take(input, text);
-        go({ status: text });
-    });
-    return h('label.field', {}, h('span', {}, 'Status'), input, h('datalist', { id: 'statuses' }, options));
 }
 
 export function readStatus(text) {

@@ -7,8 +7,8 @@ import { openPopup } from './popup.js';
 const MOST = 60; /* suggestions that are shown at a time */
 
 /**
- * `fields`: `{ name, label, suggest(), read(text), hint, inputs() }`: pairs of value and text, of which one may be typed;
- * the value of what was typed, or ''; what may be typed, in words; fields of its own below the list. `field`: the one that is
+ * `fields`: `{ name, label, suggest(), load(), read(text), hint, inputs() }`: pairs of value and text, of which one may be typed;
+ * resolves when there are more of them; the value of what was typed, or ''; what may be typed, in words; fields of its own below the list. `field`: the one that is
  * asked for, or null: any. `pick(field, value)` takes the choice.
  */
 export function openPicker(anchor, fields, field, pick) {
@@ -54,6 +54,7 @@ class Picker {
         });
         this.elements = [this.#input, this.#list, this.#hint, this.#extra];
         this.#enter(field);
+        for (const { load } of field ? [field] : fields) load?.().then(() => this.#show());
     }
 
     #enter(field) {

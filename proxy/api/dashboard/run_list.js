@@ -3,11 +3,12 @@
 // Not here: the page around them (runs.js), their cells (run_columns.js), the filters (run_filter.js).
 import * as api from './api.js';
 import { now } from './clock.js';
+import { idAt, linkOf, rowOf } from './beside.js';
 import { announce, badge, button, command, fill, h, isNear, note, renew } from './dom.js';
 import { plural, tail, time } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { cellsOf, copiedText, headOf, shownColumns } from './run_columns.js';
-import { asked, isFiltered } from './run_filter.js';
+import { FILTER, asked } from './run_filter.js';
 import { showStale } from './stale.js';
 import { isOpen } from './state.js';
 
@@ -18,7 +19,6 @@ const CALM = 3000; // where nothing on the page goes on
 const SEARCH_EVERY = 5000; // the server looks at many for each answer
 const SEARCH_BACK = 600_000; /* ms: how long before the page was opened a run may have begun to appear on it */
 const END_OF_ID = /^[0-9a-f]{8}$/;
-const LINK = '.c-id a';
 
 export class RunList {
     /** run_id → `{ run, row, text, isGone }`, in the order of the page. */
@@ -54,7 +54,7 @@ export class RunList {
         this.#every = isSearch || this.#text ? SEARCH_EVERY : EVERY;
         if (isSearch) this.#searchFor(query);
         else this.filter = query;
-        this.#isFiltered = isFiltered(filter);
+        this.#isFiltered = FILTER.isOn(filter);
         this.#hasApps = api.session.apps.length > 1 && !filter.app;
         this.#onNew = onNew;
         this.setColumns(columns);
@@ -76,28 +76,6 @@ export class RunList {
         event.preventDefault();
     }
 
-    rowOf(runId) {
-        return this.#shown.get(runId)?.row;
-    }
-
-    /** What leads to the run: its tags are links, too. */
-    linkOf(runId) {
-        return this.rowOf(runId)?.querySelector(LINK);
-    }
-
-    /** Of the row that has `element`, the run's id; or undefined. */
-    idOf(element) {
-        const row = element?.closest('.runs tbody tr');
-        return row && [...this.#shown.values()].find((known) => known.row === row)?.run.run_id;
-    }
-
-    /** The row after the one of `runId`, or before it; without one the first. */
-    rowBeside(runId, step) {
-        const row = this.rowOf(runId);
-        if (!row) return this.#body.rows[0];
-        return step > 0 ? row.nextElementSibling : row.previousElementSibling;
-    }
-
     /** Answers what ends it. */
     begin() {
         const onError = (error, at) => showStale(this.#problem, 'The list is', error, at);
@@ -106,7 +84,7 @@ export class RunList {
         this.#polling = api.poll(this.#every, (signal) => this.#turn(signal), onError);
         return () => {
             this.#polling.stop();
-            const opened = this.idOf(document.activeElement);
+            const opened = idAt(document.activeElement);
             const runs = [...this.#shown.values()].map(({ run }) => run);
             if (runs.length)
                 keep({ runs, cursor: this.#cursor, filter: this.filter, searchedTo: this.#searchedTo, opened });
@@ -120,7 +98,7 @@ export class RunList {
         this.#searchedTo = searchedTo;
         this.#isFirst = false;
         this.#append(runs);
-        goBackTo(where, this.linkOf(opened));
+        goBackTo(where, linkOf(this.#shown.get(opened)?.row));
     }
 
     async #turn(signal) {
@@ -193,7 +171,7 @@ export class RunList {
         const known = this.#shown.get(run.run_id);
         api.noteApp(run.app_name);
         if (!known) {
-            const row = h('tr', {}, cellsOf(run, this.#columns));
+            const row = h('tr', rowOf('run', run.run_id), cellsOf(run, this.#columns));
             this.#shown.set(run.run_id, { run, row, text });
             return row;
         }
@@ -234,7 +212,7 @@ export class RunList {
         this.#table.hidden = false;
         this.#showRest();
         this.#onNew();
-        this.#body.querySelector(LINK)?.focus();
+        linkOf(this.#body.rows[0])?.focus();
     }
 
     #reload() {

@@ -1,6 +1,6 @@
 // run_panel.js - one run in a place of a page: what became of it on the left, what it was given and gave on the right.
 // Promise: one request a look, whatever is shown of it; each pane is filled when it is seen.
-// Not here: the page of one run (run.js), which run it is and how wide the place is (runs.js).
+// Not here: the page of one run (run.js), which run it is, what opens and closes it (beside.js).
 import * as api from './api.js';
 import { now } from './clock.js';
 import { announce, button, fill, h, note } from './dom.js';
@@ -11,7 +11,6 @@ import { paneTabs } from './panes.js';
 import { progressRow } from './progress.js';
 import { runFacts } from './run_facts.js';
 import { runHead } from './run_head.js';
-import { areOn } from './shortcuts.js';
 import { spansOf } from './spans.js';
 import { showStale } from './stale.js';
 import { failedAttempts, isOpen } from './state.js';
@@ -26,8 +25,8 @@ const TICK = 250; /* ms between two drawings of what goes on */
 let wanted = null; // the pane that was chosen last: the next run is opened with it
 
 /**
- * Shows run `id` in `place` until the function that it answers is called. `onClose()`: it is to be closed, by its button or
- * Escape; without it the run is a page of its own. What had the focus gets it back when the panel is closed.
+ * Shows run `id` in `place` until the function that it answers is called. `onClose()`: it is to be closed, by its button;
+ * without it the run is a page of its own.
  */
 export function openRun(place, id, { onClose } = {}) {
     const view = new RunView(place, id, onClose);
@@ -46,7 +45,6 @@ class RunView {
     #last = '';
     #isToldLive = false; // by the events: they are sooner than the next look
     #shown = {}; // of each pane what it was filled for
-    #opener = document.activeElement;
     #problem = h('div');
     #body = h('div.run-body');
     #times = waterfall();
@@ -83,7 +81,6 @@ class RunView {
         this.#log = runLog(this.#path);
         this.#panes = this.#makePanes();
         this.#fillPlace();
-        if (onClose) document.addEventListener('keydown', (event) => this.#onKey(event), { signal: this.#gone.signal });
         this.#polling = api.poll(EVERY, (signal) => this.#turn(signal), (error, at) => this.#fail(error, at));
         this.#tick = setInterval(() => this.#run && isOpen(this.#run) && !document.hidden && this.#drawTimes(), TICK);
     }
@@ -131,23 +128,8 @@ class RunView {
     #frame() {
         return [
             h('a.button.small', { href: `#/runs/${this.#id}`, title: 'Open as a page (o)' }, 'Open as a page'),
-            button('Close', () => this.#close(), 'small.run-close', { title: 'Close (Escape)' }),
+            button('Close', this.#onClose, 'small.run-close', { title: 'Close (Escape)' }),
         ];
-    }
-
-    #close() {
-        const opener = this.#opener;
-        this.#onClose();
-        if (document.activeElement === document.body && opener?.isConnected) opener.focus({ preventScroll: true });
-    }
-
-    #onKey(event) {
-        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-        if (document.querySelector('dialog[open]') || event.target.closest('input, select, textarea')) return;
-        if (event.key === 'Escape') this.#close();
-        else if (event.key === 'o' && areOn()) location.hash = `#/runs/${this.#id}`;
-        else return;
-        event.preventDefault();
     }
 
     /* ---- a look at it ---- */

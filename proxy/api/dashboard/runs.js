@@ -1,35 +1,35 @@
 // runs.js - the page of runs: its filters as a line of chips, when the runs were accepted, their list, and one of them beside
 // it. Not here: each of these (run_filter.js, chips.js, run_histogram.js, run_list.js, run_panel.js).
 import * as api from './api.js';
+import { Beside } from './beside.js';
 import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
 import { announce, button, fill, h } from './dom.js';
 import { exportButton } from './export_button.js';
-import { fillAround, showIgnored, take } from './filter.js';
+import { fillAround, take } from './filter.js';
 import { rememberRuns } from './place.js';
 import { chosenColumns } from './run_columns.js';
-import { OPTIONS, addressOf, addressed, changeRuns, chipsOf, choiceOf, fieldsOf, ownFilter, readRuns } from './run_filter.js';
+import { FILTER, ownFilter } from './run_filter.js';
 import { RunList } from './run_list.js';
-import { RunBeside } from './run_beside.js';
 import { addStyle } from './stylesheet.js';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const NONE = { app: '', state: '', mode: '', reason: '', webhook: '', status: '', error: '', time: '', from: '', until: '', tags: [] };
+const BESIDE = { page: 'runs', name: 'run', label: 'Run', load: async () => (await import('./run_panel.js')).openRun };
 let current; // list: a button beside the filters stays when another comes
-const LOOKS = addStyle('runs.css').catch(() => {}); // without it there is a list, too
+const LOOKS = Promise.all(['list.css', 'runs.css'].map(addStyle)).catch(() => {}); // without it there is a list, too
 
 export function show(main) {
-    const filter = readRuns();
+    const filter = FILTER.read();
     const cols = new URLSearchParams(location.hash.split('?')[1]).get('cols');
     let histogram = null;
     const list = new RunList(filter, chosenColumns(cols), () => histogram?.renew());
     current = list;
-    const frame = h('div.runs-list', {}, h('div.histogram-place'), list.elements);
-    const beside = new RunBeside(list, frame);
+    const frame = h('div.list', {}, h('div.histogram-place'), list.elements);
+    const beside = new Beside(frame, BESIDE);
     const tools = showTools(list);
-    fillAround(main, showFilters(filter), [h('h1', {}, 'Runs')], [tools, showIgnored(addressed(), OPTIONS), ...beside.elements]);
+    fillAround(main, showFilters(filter), [h('h1', {}, 'Runs')], [tools, FILTER.showIgnored(), ...beside.elements]);
     showOwn(main);
-    rememberRuns(addressOf(filter, { cols }));
+    rememberRuns(FILTER.addressOf(filter, { cols }));
     const endList = list.begin();
     const endBeside = beside.begin();
     let isGone = false;
@@ -47,7 +47,7 @@ async function showHistogram(frame, list, isGone) {
     const module = await import('./run_histogram.js').catch(() => null);
     await LOOKS;
     if (!module || isGone()) return null;
-    const choose = ({ from, until }) => changeRuns({ time: 'own', from, until });
+    const choose = ({ from, until }) => FILTER.change({ time: 'own', from, until });
     const histogram = new module.RunHistogram({ query: () => list.filter, isSearch: () => list.isSearch, choose });
     fill(frame.querySelector('.histogram-place'), histogram.element);
     const end = histogram.begin();
@@ -62,7 +62,7 @@ function showOwn(main) {
     const [label, name, value] = ownFilter(q.value.trim().toLowerCase()) ?? [];
     const choose = () => {
         q.value = '';
-        changeRuns({ q: '', [name]: value });
+        FILTER.change({ q: '', [name]: value });
     };
     fill(main.querySelector('.own'), name ? ['As a filter: ', button(`${label} ${value}`, choose, 'small')] : null);
 }
@@ -83,18 +83,11 @@ function showFilters(filter) {
         const text = find.value.trim();
         take(find, text);
         if (ID.test(text.toLowerCase())) location.hash = `#/runs/${text.toLowerCase()}`;
-        else changeRuns({ q: text });
+        else FILTER.change({ q: text });
     };
-    const fields = fieldsOf(changeRuns);
-    const chips = showChips({
-        set: chipsOf(filter, fields, changeRuns),
-        fields,
-        pick: (field, value, replaced) => changeRuns(choiceOf(field, value, replaced)),
-        clear: () => changeRuns(NONE),
-    });
     const box = h('div.find', {}, find, h('button.button.small', { type: 'submit' }, 'Find'));
     const bulk = bulkButtons({ state: filter.state, filter: () => current.filter });
-    return h('form.filters', { id: 'filters-runs', onsubmit, role: 'search' }, box, h('span.own.hint'), chips, h('span.bulk', {}, bulk));
+    return h('form.filters.narrow', { id: 'filters-runs', onsubmit, role: 'search' }, box, h('span.own.hint'), showChips(FILTER.line(filter)), h('span.bulk', {}, bulk));
 }
 
 /* ---- columns, views, a file ---- */
@@ -110,7 +103,7 @@ function showTools(list) {
         else announce('hookline does not answer');
     };
     const onchange = (names) => {
-        const hash = addressOf(readRuns(), { run: new URLSearchParams(location.hash.split('?')[1]).get('run') });
+        const hash = FILTER.addressOf(FILTER.read(), { run: new URLSearchParams(location.hash.split('?')[1]).get('run') });
         if (hash !== location.hash) history.replaceState(history.state, '', hash); // which columns it said is no longer so
         list.setColumns(names);
     };

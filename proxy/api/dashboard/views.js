@@ -5,7 +5,7 @@ import { visible } from './format.js';
 import { isComfortable, setComfortable } from './look.js';
 import { openPopup } from './popup.js';
 import { COLUMNS, chosenColumns, rememberColumns } from './run_columns.js';
-import { addressOf, inWords, readRuns } from './run_filter.js';
+import { FILTER } from './run_filter.js';
 
 const KEY = 'hookline-views';
 const MOST = 50;
@@ -68,7 +68,7 @@ function saveForm(place, close, own) {
         event.preventDefault();
         const text = name.value.trim();
         if (!text) return name.focus();
-        const address = addressOf(readRuns(), { cols: `${chosenColumns(addressedColumns())}` });
+        const address = FILTER.addressOf(FILTER.read(), { cols: `${chosenColumns(addressedColumns())}` });
         const others = own.filter(([other]) => other !== text);
         if (others.length >= MOST) return (problem.textContent = `There are ${MOST} already: forget one first.`);
         if (!keep([...others, [text, address]])) return (problem.textContent = 'This browser keeps nothing for this page.');
@@ -76,7 +76,7 @@ function saveForm(place, close, own) {
         showViews(place, close);
         place.querySelector('input').focus();
     };
-    return h('form', { onsubmit }, h('p.hint', {}, inWords(readRuns())), h('div.line', {}, name, h('button.button.small', { type: 'submit' }, 'Save view')), problem);
+    return h('form', { onsubmit }, h('p.hint', {}, FILTER.inWords(FILTER.read())), h('div.line', {}, name, h('button.button.small', { type: 'submit' }, 'Save view')), problem);
 }
 
 function addressedColumns() {
