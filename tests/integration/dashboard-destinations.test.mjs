@@ -1,6 +1,6 @@
 // The dashboard's view of where webhooks go and of what came back: which places fail, and what a receiver said, as text.
 import assert from 'node:assert/strict';
-import { assertAccessible, control, goTo, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
+import { addFilter, assertAccessible, control, goTo, hashOf, makeToken, openDashboard, pane } from './lib/browser.mjs';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { stage } from './lib/stage.mjs';
@@ -142,6 +142,42 @@ test('a viewer sees who changed what, and no button that would be refused', asyn
     await goTo(page, '#/audit');
     await rows.filter({ hasText: 'made a job' }).waitFor();
     assert.match(await rows.filter({ hasText: 'made a job' }).innerText(), /filter: (state: queued, app: a|app: a, state: queued)/);
+});
+
+test('the audit is narrowed down by time and by what was done, in its address and in what is saved', async (t) => {
+    const { page } = await scene(t, { hash: '#/audit' });
+    const rows = page.getByRole('table', { name: 'Audit' }).locator('tbody tr');
+    const first = rows.filter({ hasText: 'made an API key' }).last();
+    await first.waitFor();
+    const at = await first.locator('time').getAttribute('datetime');
+    await addFilter(page, 'What', 'ran another');
+    await page.getByText('No change matches these filters').waitFor();
+    await page.goBack();
+    await addFilter(page, 'What', 'made an API');
+    await until('the keys alone', async () => /^(made an API key)+$/.test((await rows.locator('td:nth-child(2)').allInnerTexts()).join('')));
+    assert.equal(await hashOf(page), '#/audit?action=account_made');
+    const asked = (since, until) => page.waitForRequest((request) => {
+        const { pathname, searchParams: query } = new URL(request.url());
+        return /\/audit$/.test(pathname) && query.get('action') === 'account_made' && query.get('since') === since && query.get('until') === until;
+    });
+    const span = (from, to) => `#/audit?${new URLSearchParams({ action: 'account_made', time: 'own', ...(from && { from }), ...(to && { until: to }) })}`;
+    const before = asked(null, at);
+    await page.evaluate((to) => (location.hash = to), span(null, at));
+    await before;
+    await page.getByRole('button', { name: /^When until / }).first().waitFor();
+    await until('none is older', async () => (await rows.count()) === 0);
+    const after = asked(at, null);
+    await page.evaluate((to) => (location.hash = to), span(at, null));
+    await after;
+    await first.waitFor();
+    const saved = asked(at, null);
+    await page.getByRole('button', { name: 'Export…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Export', exact: true }).click();
+    await saved;
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Clear all' }).click();
+    await until('all', async () => (await hashOf(page)) === '#/audit');
+    await assertAccessible(page, 'the audit');
 });
 
 /** Two destinations: `failing` has not answered for a while, the other has. */

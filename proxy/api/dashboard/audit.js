@@ -1,8 +1,14 @@
 // audit.js - who changed what: accounts, webhooks sent again, others' runs, keys, settings; newest first.
 import * as api from './api.js';
+import { showChips } from './chips.js';
 import { button, fill, h, note } from './dom.js';
 import { exportButton } from './export_button.js';
+import { fillAround, timeBounds } from './filter.js';
 import { plural, time, visible } from './format.js';
+import { ListFilter, listed, timeField } from './list_filter.js';
+import { addStyle } from './stylesheet.js';
+
+await addStyle('list.css');
 
 const PAGE = 100;
 const HEADS = ['When', 'What', 'Who', 'From', 'On what', 'More'];
@@ -26,8 +32,12 @@ const WORDS = {
     job_ended: 'a job ended',
 };
 
+const FILTER = new ListFilter('audit', [timeField('When'), listed('action', 'What', Object.entries(WORDS))]);
+
 export function show(main) {
     const gone = new AbortController();
+    const filter = FILTER.read();
+    const asked = { action: filter.action, ...timeBounds(filter) };
     const problem = h('div');
     const body = h('tbody', { role: 'rowgroup' });
     const table = makeTable(body);
@@ -37,15 +47,16 @@ export function show(main) {
         name: 'audit',
         path: '/audit',
         rows: 'audit',
-        query: () => ({}),
-        about: 'All changes that are kept: for 90 days, or for as long as runs are, if that is longer.',
+        query: () => asked,
+        about: 'Of what matches this page’s filters all that is kept: for 90 days, or for as long as runs are, if that is longer.',
     });
-    fill(main, h('div.title-row', {}, h('h1', { id: 'audit' }, 'Audit'), saving), problem, table, rest);
+    const line = h('div.filters.narrow', { id: 'filters-audit' }, showChips(FILTER.line(filter)));
+    fillAround(main, line, [h('h1', { id: 'audit' }, 'Audit')], [h('div.actions.tools', {}, saving), FILTER.showIgnored(), problem, table, rest]);
     table.hidden = true;
 
     async function load(cursor) {
         try {
-            const query = { limit: PAGE, cursor };
+            const query = { ...asked, limit: PAGE, cursor };
             const { audit, next_cursor: next } = await api.get('/audit', { query, signal: gone.signal });
             fill(problem);
             body.append(...audit.map(makeRow));
@@ -59,6 +70,7 @@ export function show(main) {
     }
 
     function showRest(cursor) {
+        if (!count && FILTER.isOn(filter)) return [note('empty', 'No change matches these filters', h('p', {}, h('a', { href: '#/audit' }, 'Show all changes'), ' or choose others.'))];
         if (!count) return [note('empty', 'No changes yet', h('p', {}, 'What admins change is listed here.'))];
         return [h('span.count', {}, plural(count, 'change')), cursor ? button('Show more', () => load(cursor)) : null];
     }
