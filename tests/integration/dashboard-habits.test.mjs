@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from './lib/case.mjs';
 import { addFilter, assertAccessible, assertFits, control, follow, goTo, hashOf, makeToken, openDashboard, openTab } from './lib/browser.mjs';
 import { shared, stage } from './lib/stage.mjs';
-import { until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_WEBHOOK_ATTEMPTS: '1' };
 
@@ -257,6 +257,47 @@ test('Ctrl-K leads to pages, runs, filters and settings by keyboard alone', asyn
     await viewer.keyboard.press('Control+k');
     await viewer.getByRole('option', { name: 'Deliveries' }).waitFor();
     assert.equal(await viewer.getByRole('option', { name: 'New run' }).count(), 0, 'what it may not do');
+});
+
+test('what is typed after Ctrl-K while its module is on its way is in the field, in its order', async (t) => {
+    const { sidecar } = await scene(t, { isShared: true });
+    const page = await openDashboard(t, sidecar, { isNew: true });
+    const { promise, open } = gate();
+    await page.route(/\/palette\.js$/, async (route) => {
+        await promise;
+        await route.continue();
+    });
+    const asked = page.waitForRequest(/\/palette\.js$/);
+    await page.keyboard.press('Control+k');
+    await asked;
+    await page.keyboard.type('state:fal');
+    await page.keyboard.press('Backspace');
+    await page.keyboard.press('Control+k'); // once more is nothing new
+    await page.keyboard.type('il');
+    open();
+    const field = page.getByRole('combobox', { name: 'Go to, find or change' });
+    await field.waitFor();
+    await page.keyboard.type('ure');
+    await until('all of it', async () => (await field.inputValue()) === 'state:failure');
+    await page.keyboard.press('Enter');
+    await until('it is what was meant', async () => (await hashOf(page)) === '#/runs?state=failure');
+    // So is Enter.
+    await page.reload();
+    await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor();
+    const again = gate();
+    await page.unroute(/\/palette\.js$/);
+    await page.route(/\/palette\.css$/, async (route) => {
+        await again.promise;
+        await route.continue();
+    });
+    const styled = page.waitForRequest(/\/palette\.css$/);
+    await page.keyboard.press('Control+k');
+    await styled;
+    await page.keyboard.type('api k');
+    await page.keyboard.press('Enter');
+    again.open();
+    await page.getByRole('heading', { name: 'API Keys', exact: true }).waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
 });
 
 test('the theme that was chosen holds before any module runs, and in other tabs', async (t) => {

@@ -162,9 +162,27 @@ function zoneButton() {
 const isWall = () => document.body.classList.contains('wall');
 const leaveWall = () => (location.hash = '#/overview');
 
+/** What is typed while a module is on its way; the function that it answers gives it back, with whether Enter was pressed. */
+function takeEarly() {
+    const before = document.activeElement;
+    let isEntered = false;
+    const onkeydown = (event) => (isEntered ||= event.key === 'Enter');
+    const field = h('input.hidden.early', { 'aria-label': 'Go to, find or change', autocomplete: 'off', onkeydown });
+    document.body.append(field);
+    field.focus({ preventScroll: true });
+    return () => {
+        const isHere = document.activeElement === field;
+        field.remove();
+        if (isHere) before?.focus({ preventScroll: true });
+        return { text: field.value, isEntered };
+    };
+}
+
 async function openPalette() {
+    if (document.querySelector('.early')) return;
+    const take = takeEarly();
     const palette = await import('./palette.js').catch(() => null);
-    if (!palette) return announce('hookline does not answer');
+    if (!palette) return take(), announce('hookline does not answer');
     const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page) && !page.of);
     palette.open(
         pages.map(([key, page]) => [page.title, `#/${key}`]),
@@ -177,6 +195,7 @@ async function openPalette() {
             ['Keyboard: all keys', openHelp],
             [api.session.token ? 'Sign out' : 'Change project', () => end()],
         ],
+        take,
     );
 }
 

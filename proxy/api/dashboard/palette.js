@@ -26,12 +26,16 @@ const LINE = /(?:^|\s)error:\s*(.+)$/; // of what went wrong, which has spaces: 
 
 const go = (hash) => () => (location.hash = hash);
 
-/** `pages`: pairs of title and address; `actions`: pairs of words and what they do. */
-export async function open(pages, actions) {
-    await addStyle('palette.css');
+/**
+ * `pages`: pairs of title and address; `actions`: pairs of words and what they do; `take()` gives what was typed until there
+ * was a field: `{ text, isEntered }`.
+ */
+export async function open(pages, actions, take) {
+    await addStyle('palette.css').catch(() => {});
+    const early = take();
     const there = document.querySelector('dialog.palette');
     if (there) return there.close();
-    if (!document.querySelector('dialog[open]')) new Palette(pages, actions);
+    if (!document.querySelector('dialog[open]')) new Palette(pages, actions, early);
 }
 
 class Palette {
@@ -62,12 +66,14 @@ class Palette {
         this.#list,
     );
 
-    constructor(pages, actions) {
+    constructor(pages, actions, { text, isEntered }) {
         this.#entries = listEntries(pages, actions);
         document.body.append(this.#dialog);
         this.#dialog.showModal();
         this.#field.focus();
-        this.#draw();
+        this.#field.value = text;
+        this.#onInput();
+        if (isEntered) this.#act(0);
     }
 
     #onInput() {
