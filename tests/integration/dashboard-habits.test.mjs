@@ -428,6 +428,24 @@ test('at 1024 px the top is one line, whatever the project is called and however
     await assertFits(page, 'the top');
 });
 
+test('on a phone the top has two lines, nothing in it overlaps, and a finger meets each button of a list', async (t) => {
+    const { sidecar } = await scene(t, { isShared: true });
+    const page = await openDashboard(t, sidecar, { project: 'a-project-with-a-long-name', viewport: { width: 390, height: 844 } });
+    for (const hash of ['#/runs?state=failure&app=a', '#/deliveries?state=dead', '#/audit?action=account_made']) {
+        await goTo(page, hash);
+        await page.locator('.chips #add-filter').waitFor();
+        assert.ok((await page.locator('#top').boundingBox()).height < 96);
+        const boxes = await page.locator(':is(.brand, .top .button, .project, nav, .tools .button, .chips button):visible').evaluateAll((all) =>
+            all.map((e) => ({ name: e.getAttribute('aria-label') ?? e.innerText, isPressed: e.matches('a, button'), ...e.getBoundingClientRect().toJSON() })),
+        );
+        for (const { name, isPressed, width, height } of boxes) if (isPressed) assert.ok(height >= 38 && width >= 40, `${name}: ${width} × ${height}`);
+        const isOver = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+        for (const [i, a] of boxes.entries()) for (const b of boxes.slice(i + 1)) assert.ok(!isOver(a, b), `${a.name} and ${b.name}`);
+        await assertFits(page, hash);
+        await assertAccessible(page, hash);
+    }
+});
+
 test('on a phone a key’s buttons stand side by side, and apart', async (t) => {
     const { page } = await scene(t, { isShared: true, viewport: { width: 390, height: 800 }, hash: '#/keys' });
     const [limits, revoke] = await Promise.all(['Limits', 'Revoke'].map((name) => page.getByRole('button', { name }).first().boundingBox()));
