@@ -1,0 +1,131 @@
+// The dashboard page by page, for whoever has no mouse, other colours, larger text, a printer, an older page, a mistyped address.
+import assert from 'node:assert/strict';
+import { FILE, onFailure, test } from './lib/case.mjs';
+import { control, goTo, makeToken, openDashboard } from './lib/browser.mjs';
+import { atEnd } from './lib/cleanup.mjs';
+import { stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
+
+const env = { HOOKLINE_AUTH: 'jwt' };
+const APP = 'billing-and-invoicing-service-eu-central';
+let common;
+
+/** Runs and webhooks of every state, and a job, of several apps; tests share them, and add nothing. */
+async function scene(t) {
+    if (!common) atEnd(FILE, () => (common = null));
+    const set = await (common ??= build());
+    onFailure(t, () => set.sidecar.tail());
+    return set;
+}
+
+async function build() {
+    const held = gate();
+    const app = async (exchange) => {
+        const { hold, status = 200, ...answer } = JSON.parse((await exchange.body()).toString() || '{}');
+        if (hold) await held.promise;
+        await exchange.send(status, { 'content-type': 'application/json' }, JSON.stringify(answer));
+    };
+    const set = await stage(FILE, { app, env });
+    const { sidecar, receiver } = set;
+    const token = await makeToken(sidecar);
+    const headers = { authorization: `Bearer ${token}` };
+    const call = (wish, app = 'a', query = {}) =>
+        set.call(`/v4/p/${app}/run`, { query: { async: 'true', ...query }, headers, body: JSON.stringify(wish) });
+    await call({ status: 500, error: 'CUDA out of memory: tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB' }, APP);
+    const { id: running } = await call({ hold: true }, 'words');
+    const { id: other } = await call({ hold: true }, 'words');
+    await control(sidecar, 'POST', `/v2/projects/p/runs/${other}/cancel`);
+    await call({ text: 'fine' }, 'a', { webhookEndpoint: receiver.script('/gone', 410) });
+    const { id: run } = await call({ text: 'fine' }, 'a', { webhookEndpoint: receiver.script('/late', 404, 200) });
+    const list = async (what) => (await control(sidecar, 'GET', `/v2/projects/p/${what}`)).json;
+    await until('all has ended that ends', async () => {
+        const [{ deliveries }, { runs }] = [await list('deliveries'), await list('runs')];
+        return deliveries.length === 2 && deliveries.every(({ state }) => state !== 'pending') && runs.filter(({ state }) => state === 'running' || state === 'queued').length === 1;
+    });
+    const dead = (await list('deliveries')).deliveries.find(({ state }) => state === 'dead').delivery_id;
+    const made = await control(sidecar, 'POST', '/v2/projects/p/jobs', { what: 'redeliver', filter: { state: 'pending' } });
+    const job = made.json.job_id;
+    await until('the job has ended', async () => (await list(`jobs/${job}`)).ended_at);
+    const pages = {
+        overview: ['#/overview', '.tiles'],
+        runs: ['#/runs', '.runs tbody tr'],
+        'a run beside the list': [`#/runs?run=${run}`, '.run-panel pre.result'],
+        'a run': [`#/runs/${run}`, '.run-page pre.result'],
+        'a run that goes on': [`#/runs/${running}`, '.run-page .pane'],
+        'a new run': ['#/new', 'textarea'],
+        deliveries: ['#/deliveries', '.deliveries li'],
+        'a delivery beside the list': [`#/deliveries?delivery=${dead}`, 'aside pre.result'],
+        'a delivery': [`#/deliveries/${dead}`, '.delivery-page pre.result'],
+        destinations: ['#/destinations', 'tbody tr'],
+        jobs: ['#/jobs', 'tbody tr'],
+        'a job': [`#/jobs/${job}`, '.job-facts'],
+        logs: ['#/logs', '.log-line'],
+        audit: ['#/audit', 'tbody tr'],
+        keys: ['#/keys', 'tbody tr'],
+        'no page': ['#/nowhere', '.note'],
+    };
+    return { ...set, token, pages, run, dead };
+}
+
+/** Signed in; `show(name)` shows one of the pages, with something on it. */
+async function open(t, options = {}) {
+    const { sidecar, token, pages } = await scene(t);
+    const page = await openDashboard(t, sidecar, { token, ...options });
+    const show = async (name) => {
+        const [hash, something] = pages[name];
+        await goTo(page, hash);
+        await page.locator(`main ${something}`).first().waitFor();
+    };
+    return { page, show, names: Object.keys(pages) };
+}
+
+/** Tab goes through all that can have the focus, in order; what is not seen when it has it is told. */
+async function walk(page) {
+    await page.evaluate(() => {
+        const told = (globalThis.told = { stops: [], faults: [] });
+        const nameOf = (element) => `${element.localName} “${(element.getAttribute('aria-label') ?? element.textContent).trim().slice(0, 40)}”`;
+        const onfocus = ({ target }) => {
+            const { outlineStyle } = getComputedStyle(target);
+            const box = target.getBoundingClientRect();
+            const [x, y] = [(Math.max(0, box.left) + Math.min(innerWidth, box.right)) / 2, (Math.max(0, box.top) + Math.min(innerHeight, box.bottom)) / 2];
+            const above = document.elementFromPoint(x, y);
+            told.stops.push(target);
+            if (outlineStyle === 'none') told.faults.push(`${nameOf(target)} does not show the focus`);
+            if (!above) told.faults.push(`${nameOf(target)} is outside the window`);
+            else if (!target.contains(above) && !above.contains(target)) told.faults.push(`${nameOf(target)} is behind ${nameOf(above)}`);
+        };
+        addEventListener('focusin', onfocus);
+        globalThis.told.end = () => removeEventListener('focusin', onfocus);
+        document.activeElement.blur();
+        getSelection().removeAllRanges();
+        document.querySelector('.skip').focus();
+    });
+    for (let i = 0; i < 120; i++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate(() => document.activeElement === document.body || document.activeElement.matches('.skip'))) break;
+    }
+    return page.evaluate(() => {
+        const { stops, faults, end } = globalThis.told;
+        end();
+        const isRadio = (element) => element.type === 'radio' && !element.checked;
+        const all = document.querySelectorAll('a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex="0"]');
+        const missed = [...all].filter((element) => element.tabIndex >= 0 && element.checkVisibility({ visibilityProperty: true }) && !isRadio(element) && !stops.includes(element));
+        // What was made anew behind the focus is called as before.
+        const names = stops.map((element) => element.textContent);
+        // From the row of the run that is open Tab leads to that run; the rows after it are reached by arrows.
+        const own = missed.filter((element) => !names.includes(element.textContent) && !element.matches('.runs tr[aria-current] ~ tr a'));
+        return [...faults, ...own.map((element) => `${element.outerHTML.slice(0, 120)} is not reached`)];
+    });
+}
+
+test('Tab goes through every page, and the focus is seen wherever it is', { limit: 400_000 }, async (t) => {
+    const { page, show, names } = await open(t, { complaints: /404/ });
+    const faults = [];
+    for (const name of names) {
+        await show(name);
+        if (name === 'a run beside the list') await page.locator('.runs tr[aria-current]').waitFor();
+        for (const fault of await walk(page)) faults.push(`${name}: ${fault}`);
+        for (const words of await page.getByRole('alert').allInnerTexts()) faults.push(`${name}: ${words}`);
+    }
+    assert.deepEqual(faults, []);
+});
