@@ -261,6 +261,12 @@ static bool has(const struct listener *l, const char *text)
     return hl_str_eq(hl_buf_str(&l->text), hl_str_from(text));
 }
 
+/* A turn of a busy machine may have had two heartbeats. */
+static bool begins(const struct listener *l, const char *text)
+{
+    return hl_str_starts_with(hl_buf_str(&l->text), hl_str_from(text));
+}
+
 #define ASSERT_TEXT(all) cr_assert(has(&me, all), "%.*s", HL_STR_ARG(hl_buf_str(&me.text)))
 
 static bool is_refused(enum hl_follow_answer answer)
@@ -592,8 +598,7 @@ Test(follower, is_kept_alive_between_events_only)
     UNTIL(hl_clock_mono_ms() > until);
     ASSERT_TEXT("data: a\n");
     add("\n");
-    UNTIL(has(&me, "data: a\nid: 1\n\n: keep-alive\n\n"));
-    UNTIL(has(&me, "data: a\nid: 1\n\n: keep-alive\n\n: keep-alive\n\n"));
+    UNTIL(begins(&me, "data: a\nid: 1\n\n: keep-alive\n\n: keep-alive\n\n"));
 }
 
 Test(follower, is_kept_alive_while_the_run_is_queued)
@@ -601,7 +606,7 @@ Test(follower, is_kept_alive_while_the_run_is_queued)
     desk.beat_ms = 40;
     stored.state = HL_RUN_QUEUED;
     follow(HL_RUN_QUEUED, "");
-    UNTIL_SERVED(has(&me, ": keep-alive\n\n"));
+    UNTIL_SERVED(begins(&me, ": keep-alive\n\n"));
 }
 
 Test(follower, is_not_kept_alive_while_it_takes_nothing)
