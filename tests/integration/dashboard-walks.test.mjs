@@ -129,3 +129,43 @@ test('Tab goes through every page, and the focus is seen wherever it is', { limi
     }
     assert.deepEqual(faults, []);
 });
+
+/** What WCAG 1.4.12 lets a reader choose. */
+const SPACED = ':not(svg *) { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important } p { margin-bottom: 2em !important }';
+
+for (const width of [360, 720, 1280])
+    test(`with the spaces that a reader chose nothing is cut off, ${width} px`, { limit: 400_000 }, async (t) => {
+        const { page, show, names } = await open(t, { viewport: { width, height: 720 } });
+        await page.evaluate((rules) => {
+            const sheet = new CSSStyleSheet();
+            sheet.replaceSync(rules);
+            document.adoptedStyleSheets = [sheet];
+        }, SPACED);
+        const faults = [];
+        for (const name of names) {
+            await show(name);
+            const cut = await page.evaluate(() => {
+                const isShort = (element) => getComputedStyle(element).textOverflow === 'ellipsis' && element.closest('[title], .cut, [aria-expanded]');
+                const isCut = (element) => {
+                    const { overflowX, clipPath } = getComputedStyle(element);
+                    return (overflowX === 'hidden' || overflowX === 'clip') && clipPath === 'none' && element.scrollWidth > element.clientWidth + 1;
+                };
+                const room = document.documentElement.scrollWidth - innerWidth;
+                const all = [...document.querySelectorAll('main *')].filter((element) => element.checkVisibility() && !element.closest('svg, .hidden'));
+                const list = all.filter((element) => isCut(element) && !isShort(element)).map((element) => `${element.localName}.${element.className} “${element.textContent.slice(0, 60)}”`);
+                return [...(room > 0 ? [`${room} px are to the right of the window`] : []), ...list];
+            });
+            for (const one of new Set(cut)) faults.push(`${name}: ${one}`);
+        }
+        assert.deepEqual(faults, []);
+    });
+
+test('where rows name their apps, what went wrong has room', async (t) => {
+    const { page, show } = await open(t);
+    for (const width of [1280, 1440, 1024]) {
+        await page.setViewportSize({ width, height: 800 });
+        await show('runs');
+        const room = await page.locator('.runs th.c-error').evaluate((head) => head.clientWidth);
+        assert.ok(room >= 120, `${room} px at ${width} px`);
+    }
+});

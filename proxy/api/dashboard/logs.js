@@ -214,7 +214,7 @@ function makeLine({ run_id, app_name, line }) {
         {},
         time(line.time, { style: 'precise' }),
         shape ? badge(kind, line.level, shape) : h('span.badge', {}, line.level),
-        h('span.log-from', {}, app_name ? visible(app_name) : '–'),
+        h('span.log-from', { title: app_name && visible(app_name) }, app_name ? visible(app_name) : '–'),
         run_id ? h('a.log-run', { href: `#/runs/${run_id}`, title: `Run ${run_id}` }, `…${tail(run_id)}`) : h('span.log-run', {}, '–'),
         h('span.log-source', {}, from),
         h('span.log-text', {}, visible(textOf(line))),
