@@ -169,3 +169,56 @@ test('where rows name their apps, what went wrong has room', async (t) => {
         assert.ok(room >= 120, `${room} px at ${width} px`);
     }
 });
+
+test('in colours of the reader’s own what is chosen differs from what is not', async (t) => {
+    const { page, show } = await open(t);
+    await page.emulateMedia({ forcedColors: 'active', colorScheme: 'dark' });
+    const looks = (selector) =>
+        page.locator(selector).evaluateAll((all) => all.filter((one) => one.checkVisibility()).map((one) => {
+            const { backgroundColor, color, outlineStyle, outlineWidth } = getComputedStyle(one);
+            return `${backgroundColor} ${color} ${outlineStyle} ${outlineWidth}`;
+        }));
+    const differs = async (chosen, others) => {
+        const [one] = await looks(chosen);
+        const rest = await looks(others);
+        assert.ok(one && rest.length, `${chosen} is there, and ${others}`);
+        assert.ok(!rest.includes(one), `${chosen} looks as ${others}: ${one}`);
+    };
+    await show('a run beside the list');
+    await page.evaluate(() => document.activeElement.blur());
+    await differs('.runs tr[aria-current=true]', '.runs tbody tr:not([aria-current])');
+    await differs('[role=tab][aria-selected=true]', '[role=tab][aria-selected=false]');
+    await differs('.tab[aria-pressed=true]', '.tab[aria-pressed=false]');
+    await page.keyboard.press('Control+k');
+    await page.locator('dialog.palette [role=option]').first().waitFor();
+    await differs('.palette [role=option][aria-selected=true]', '.palette [role=option][aria-selected=false]');
+    await page.keyboard.press('Escape');
+    await show('overview');
+    await page.locator('.reasons progress').waitFor();
+    await differs('.tab[aria-pressed=true]', '.tab[aria-pressed=false]');
+    assert.equal(await page.locator('.reasons progress').evaluate((bar) => getComputedStyle(bar).forcedColorAdjust), 'none');
+});
+
+test('on paper a page is whole, dark on light, and without its controls', { limit: 400_000 }, async (t) => {
+    const { page, show, names } = await open(t);
+    await page.evaluate(() => document.documentElement.classList.add('theme-dark'));
+    await page.setViewportSize({ width: 794, height: 1123 });
+    const faults = [];
+    for (const name of names) {
+        await show(name);
+        await page.emulateMedia({ media: 'print' });
+        const found = await page.evaluate(() => {
+            const isSeen = (element) => element.checkVisibility();
+            const controls = [...document.querySelectorAll('#top, .skip, main .tools, main .actions, .find')].filter(isSeen);
+            const scrolls = [...document.querySelectorAll('main *')].filter((element) => {
+                const { overflowY, position } = getComputedStyle(element);
+                return isSeen(element) && (position === 'fixed' || ((overflowY === 'auto' || overflowY === 'scroll') && element.scrollHeight > element.clientHeight + 1));
+            });
+            const [red] = getComputedStyle(document.body).color.match(/\d+/g).map(Number);
+            return [...controls.map((one) => `${one.className || one.id} is printed`), ...scrolls.map((one) => `${one.localName}.${one.className} is cut`), ...(red > 100 ? ['the text is light'] : [])];
+        });
+        await page.emulateMedia({ media: 'screen' });
+        for (const fault of found) faults.push(`${name}: ${fault}`);
+    }
+    assert.deepEqual(faults, []);
+});
