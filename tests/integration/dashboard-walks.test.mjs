@@ -222,3 +222,34 @@ test('on paper a page is whole, dark on light, and without its controls', { limi
     }
     assert.deepEqual(faults, []);
 });
+
+/** As after an upgrade: what a page has not loaded yet is at another address. */
+const ageFiles = (page) => page.route('**/dashboard/*/*.js', (route) => route.fulfill({ status: 404, body: 'no such file' }));
+
+test('what a page cannot load after an upgrade is told where it is seen, and the page can be loaded again', async (t) => {
+    const { page, show } = await open(t, { complaints: /404|Failed to load/ });
+    await show('runs');
+    await page.locator('.histogram svg rect').first().waitFor();
+    await ageFiles(page);
+    const told = page.getByRole('alert').getByText('This could not be loaded');
+    const press = (name) => page.getByRole('button', { name, exact: true }).click();
+    for (const act of [
+        () => page.keyboard.press('Control+k'),
+        () => page.keyboard.press('?'),
+        () => press('Add filter'),
+        () => press('Views'),
+        () => press('Columns'),
+        () => press('Export…'),
+        () => press('Run all again…'),
+    ]) {
+        await act();
+        await told.waitFor();
+        await press('Close');
+        await told.waitFor({ state: 'detached' });
+    }
+    await page.locator('.runs tbody tr td.c-state').first().click();
+    await told.waitFor();
+    await page.unroute('**/dashboard/*/*.js');
+    await press('Load the page again');
+    await page.locator('.run-panel .run-head').waitFor();
+});

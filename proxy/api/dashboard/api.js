@@ -83,6 +83,16 @@ export const seesAll = () => isAdmin() || session?.role === 'viewer';
 /** May call the app, and end or repeat its own runs. */
 export const mayRun = () => session?.role !== 'viewer';
 
+/** A module that a part of a page is made of, by `get()`. Throws ApiError. */
+export async function part(get) {
+    try {
+        return await get();
+    } catch {
+        const words = `A part of this page could not be loaded: hookline does not answer at ${location.host}, or is another version than the page. Load the page again.`;
+        throw new ApiError(0, words);
+    }
+}
+
 /** Called when the server no longer takes the token. */
 export const onRefused = { call: () => {} };
 

@@ -1,7 +1,7 @@
 // beside.js - one of a list beside it: by a click on its row or Enter, with its id in the address; arrows move on, Escape
 // closes it, `o` opens it as a page. A row (`data-id`) is a link for every other kind of click.
 // Not here: what is said of it (run_panel.js, delivery.js).
-import { announce, fill, h } from './dom.js';
+import { fill, h, load } from './dom.js';
 import { areOn } from './shortcuts.js';
 
 const CALM = 120; /* ms: whoever goes through rows does not want each of them */
@@ -116,9 +116,8 @@ export class Beside {
         this.#aside.hidden = !id;
         if (!id) return;
         this.#row(id)?.setAttribute('aria-current', 'true');
-        const open = await this.#load().catch(() => null);
-        if (id !== this.#id) return;
-        if (!open) return announce('hookline does not answer');
+        const open = await load(this.#load);
+        if (!open || id !== this.#id) return;
         this.#end = open(this.#aside, id, { onClose: () => this.#id && this.#close() });
     }
 

@@ -1,7 +1,7 @@
 // bulk_buttons.js - the buttons of a list of runs that do something to all that it names; what they do is loaded with the first
 // press (bulk.js).
 import * as api from './api.js';
-import { button } from './dom.js';
+import { button, load } from './dom.js';
 import { visible } from './format.js';
 
 const ENDED = ['success', 'failure', 'cancelled'];
@@ -10,8 +10,8 @@ const ENDED = ['success', 'failure', 'cancelled'];
 export function bulkButtons({ state, filter }) {
     if (!api.isAdmin()) return [];
     const make = (what, text) => button(text, async () => {
-        const { runJob } = await import('./bulk.js');
-        await runJob({ what, filter: filter(), which: words(filter()) }); // the list looks again by itself
+        const bulk = await load(() => import('./bulk.js'));
+        await bulk?.runJob({ what, filter: filter(), which: words(filter()) }); // the list looks again by itself
     }, 'quiet.small');
     return [ENDED.includes(state) ? null : make('cancel', 'Cancel all…'), ENDED.includes(state) || !state ? make('rerun', 'Run all again…') : null].filter(Boolean);
 }

@@ -1,6 +1,6 @@
 // chips.js - the filters of a list as one line: a chip each that changes it, and one that removes it, "Add filter", "Clear
 // all". Not here: choosing (picker.js, loaded when it is wanted).
-import { announce, button, h } from './dom.js';
+import { button, h, load } from './dom.js';
 import { visible } from './format.js';
 
 /**
@@ -26,9 +26,7 @@ function preload() {
 }
 
 async function open(anchor, fields, field, pick) {
-    const module = await import('./picker.js').catch(() => null);
-    if (module) module.openPicker(anchor, fields, field, pick);
-    else announce('hookline does not answer');
+    (await load(() => import('./picker.js')))?.openPicker(anchor, fields, field, pick);
 }
 
 /** What is chosen next is near; the chip goes. */

@@ -4,7 +4,7 @@ import * as api from './api.js';
 import { nextAttempt, redeliverButton } from './attempts.js';
 import { Beside, idAt, linkOf, rowOf } from './beside.js';
 import { showChips } from './chips.js';
-import { announce, button, fill, h, isNear, note, renew } from './dom.js';
+import { announce, button, fill, h, isNear, load, note, renew } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
 import { plural, tail, time, visible } from './format.js';
@@ -54,11 +54,11 @@ export function show(main) {
     const filter = FILTER.read();
     const list = new DeliveryList(filter);
     const frame = h('div.list', {}, list.elements);
-    const load = async () => {
+    const loadDelivery = async () => {
         const { openDelivery } = await import('./delivery.js');
         return (place, id, options) => openDelivery(place, id, { ...options, ...list.follow(id, (made) => beside.open(made)) });
     };
-    const beside = new Beside(frame, { ...BESIDE, load });
+    const beside = new Beside(frame, { ...BESIDE, load: loadDelivery });
     const saving = exportButton({ name: 'deliveries', path: '/deliveries', rows: 'deliveries', query: () => list.filter });
     const hint = api.isAdmin() ? null : h('p.hint', {}, 'Admins send webhooks again; the role viewer sees them.');
     const line = h('div.filters.narrow', { id: 'filters-deliveries' }, showChips(FILTER.line(filter)));
@@ -250,8 +250,8 @@ class DeliveryList {
     }
 
     async #redeliver(plan) {
-        const { redeliverMany } = await import('./bulk.js');
-        if (!(await redeliverMany(plan))) return;
+        const bulk = await load(() => import('./bulk.js'));
+        if (!(await bulk?.redeliverMany(plan))) return;
         this.#choose([]);
         this.reload();
     }

@@ -129,14 +129,14 @@ class DeliveryView {
 
     #moreButtons() {
         if (!api.isAdmin()) return null;
-        const load = () => import('./send_elsewhere.js');
+        const sending = () => load(() => import('./send_elsewhere.js'));
         const elsewhere = async () => {
-            const made = await (await load()).sendElsewhere(this.#delivery);
+            const made = await (await sending())?.sendElsewhere(this.#delivery);
             if (made) this.#options.onResent?.(made);
         };
         return [
             button('Send elsewhere…', elsewhere, 'small'),
-            button('Send a test…', async () => (await load()).testReceiver(this.#delivery), 'small'),
+            button('Send a test…', async () => (await sending())?.testReceiver(this.#delivery), 'small'),
         ];
     }
 

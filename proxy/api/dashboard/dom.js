@@ -92,6 +92,36 @@ export function announce(text) {
     setTimeout(() => (status.textContent = text), 50);
 }
 
+/**
+ * What is made when it is wanted: `get()` resolves with a module. Null where there is none, as after an upgrade of hookline,
+ * whose files have other addresses: that is seen then, for nothing else would happen.
+ */
+export async function load(get) {
+    try {
+        return await get();
+    } catch {
+        showMissing();
+        return null;
+    }
+}
+
+function showMissing() {
+    const opener = document.activeElement;
+    const close = () => {
+        box.remove();
+        opener.focus();
+    };
+    const box = note(
+        'error',
+        'This could not be loaded',
+        h('p', {}, `hookline does not answer at ${location.host}, or is another version than this page. What you see stays as it is.`),
+        h('div.actions', {}, button('Close', close, 'small'), button('Load the page again', () => location.reload(), 'main.small')),
+    );
+    box.classList.add('missing');
+    document.querySelector('.missing')?.remove();
+    (document.querySelector('dialog[open]') ?? document.body).append(box);
+}
+
 const ICONS = {
     success: 'M3 8.5 6.5 12 13 4.5',
     failure: 'M4 4l8 8M12 4l-8 8',

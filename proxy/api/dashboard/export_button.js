@@ -1,5 +1,5 @@
 // export_button.js - the button that saves a list; what it does is loaded when it is pressed.
-import { announce, button } from './dom.js';
+import { button, load } from './dom.js';
 
 /**
  * `list`: what is saved.
@@ -10,8 +10,6 @@ import { announce, button } from './dom.js';
  */
 export function exportButton(list) {
     return button('Export…', async () => {
-        const module = await import('./export.js').catch(() => null);
-        if (module) module.exportList(list);
-        else announce('hookline does not answer');
+        (await load(() => import('./export.js')))?.exportList(list);
     });
 }

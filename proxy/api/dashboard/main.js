@@ -1,7 +1,7 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
 import { showCounts } from './counts.js';
-import { announce, ask, button, fill, h, icon, note } from './dom.js';
+import { announce, ask, button, fill, h, icon, load, note } from './dom.js';
 import { renewTimes, visible } from './format.js';
 import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
 import { areOn, openHelp } from './shortcuts.js';
@@ -181,8 +181,8 @@ function takeEarly() {
 async function openPalette() {
     if (document.querySelector('.early')) return;
     const take = takeEarly();
-    const palette = await import('./palette.js').catch(() => null);
-    if (!palette) return take(), announce('hookline does not answer');
+    const palette = await load(() => import('./palette.js'));
+    if (!palette) return void take();
     const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page) && !page.of);
     palette.open(
         pages.map(([key, page]) => [page.title, `#/${key}`]),

@@ -73,7 +73,7 @@ export function show(main, route) {
     }
 
     async function showOthers(signal) {
-        const { showReplicas } = await import('./replicas.js');
+        const { showReplicas } = await api.part(() => import('./replicas.js'));
         if (others || signal.aborted) return;
         replicas.hidden = false;
         others = showReplicas(replicas);

@@ -1,6 +1,6 @@
 // run_head.js - what is at the top of a run: the app and path, its state, what it said, where it came from, what can be done.
 import * as api from './api.js';
-import { ask, badge, button, copy, fill, h, note, refill } from './dom.js';
+import { ask, badge, button, copy, fill, h, load, note, refill } from './dom.js';
 import { tail, time, visible } from './format.js';
 import { REASONS, deliveryBadge, modeChip } from './state.js';
 import { tagChips } from './tags.js';
@@ -77,7 +77,7 @@ function showActions(run, { path, again, problem }) {
         canCancel ? button('Cancel run…', () => cancel(run, again, path), 'danger.small') : null,
         api.mayRun() && run.finished_at && hasRequest ? button('Run again…', () => rerun(path), 'small') : null,
         api.mayRun() && hasRequest && isEditable(run) ? button('Edit and run again', () => edit(run, path, problem), 'small') : null,
-        hasRequest ? copy(async () => (await import('./request.js')).asCommand(run, path), 'Copy as curl', 'small') : null,
+        hasRequest ? copy(async () => (await load(() => import('./request.js')))?.asCommand(run, path) ?? null, 'Copy as curl', 'small') : null,
     ];
 }
 
@@ -90,8 +90,7 @@ function isEditable({ request_fields: fields, request_bytes: size }) {
 
 async function edit(run, path, problem) {
     try {
-        const { editRequest } = await import('./request.js');
-        await editRequest(run, path);
+        await (await load(() => import('./request.js')))?.editRequest(run, path);
     } catch (error) {
         refill(problem, note('error', 'The request could not be read', h('p', {}, error.message)));
     }

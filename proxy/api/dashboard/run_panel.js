@@ -224,14 +224,14 @@ class RunView {
     async #fill(key, run) {
         const panel = this.#panels[key];
         const about = { title: `tab-${key}`, mayRead: this.#mayRead(), signal: this.#gone.signal };
-        if (key === 'input') (await import('./request.js')).showRequest(panel, run, this.#path, about);
-        else if (key === 'output') (await import('./result.js')).showResult(panel, run, this.#path, about);
-        else if (key === 'error') (await import('./run_error.js')).showError(panel, run, this.#path, about);
+        if (key === 'input') (await api.part(() => import('./request.js'))).showRequest(panel, run, this.#path, about);
+        else if (key === 'output') (await api.part(() => import('./result.js'))).showResult(panel, run, this.#path, about);
+        else if (key === 'error') (await api.part(() => import('./run_error.js'))).showError(panel, run, this.#path, about);
         else await this.#showWebhooks(panel, run);
     }
 
     async #showWebhooks(panel, run) {
-        const { webhookPane } = await import('./webhook_pane.js');
+        const { webhookPane } = await api.part(() => import('./webhook_pane.js'));
         if (!this.#webhooks) {
             this.#webhooks = webhookPane(() => this.#polling.now());
             fill(panel, this.#webhooks.section);

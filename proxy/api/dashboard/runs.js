@@ -4,7 +4,7 @@ import * as api from './api.js';
 import { Beside } from './beside.js';
 import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
-import { announce, button, fill, h } from './dom.js';
+import { button, fill, h, load } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, take } from './filter.js';
 import { rememberRuns } from './place.js';
@@ -97,10 +97,9 @@ function showTools(list) {
         const element = button(text, () => open(element), 'small', { id, 'aria-haspopup': 'dialog', 'aria-expanded': 'false' });
         return element;
     };
-    const load = async (use) => {
-        const module = await import('./views.js').catch(() => null);
+    const loadViews = async (use) => {
+        const module = await load(() => import('./views.js'));
         if (module) use(module);
-        else announce('hookline does not answer');
     };
     const onchange = (names) => {
         const hash = FILTER.addressOf(FILTER.read(), { run: new URLSearchParams(location.hash.split('?')[1]).get('run') });
@@ -110,8 +109,8 @@ function showTools(list) {
     return h(
         'div.actions.tools',
         {},
-        menu('Views', 'open-views', (anchor) => load((views) => views.openViews(anchor))),
-        menu('Columns', 'open-columns', (anchor) => load((views) => views.openColumns(anchor, onchange))),
+        menu('Views', 'open-views', (anchor) => loadViews((views) => views.openViews(anchor))),
+        menu('Columns', 'open-columns', (anchor) => loadViews((views) => views.openColumns(anchor, onchange))),
         exportButton({ name: 'runs', path: '/runs', rows: 'runs', query: () => list.filter }),
         api.mayRun() ? h('a.button.small', { href: '#/new' }, 'New run') : null,
     );

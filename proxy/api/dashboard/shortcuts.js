@@ -1,7 +1,7 @@
 // shortcuts.js - single keys: rows, the search, pages. They do nothing while something is typed or a dialog is open,
 // and can be turned off (WCAG 2.1.4).
 // Not here: what they are called (help.js).
-import { announce } from './dom.js';
+import { load } from './dom.js';
 
 const OFF = 'hookline-no-keys';
 const SEQUENCE = 1500; /* ms from g to the next */
@@ -44,9 +44,7 @@ export function setOn(isOn) {
 
 /** Opens the list of keys; whoever cannot press `?` has a button. */
 export async function openHelp() {
-    const help = await import('./help.js').catch(() => null);
-    if (help) help.open();
-    else announce('hookline does not answer');
+    (await load(() => import('./help.js')))?.open();
 }
 
 function isTyping(element) {
