@@ -253,3 +253,15 @@ test('what a page cannot load after an upgrade is told where it is seen, and the
     await press('Load the page again');
     await page.locator('.run-panel .run-head').waitFor();
 });
+
+test('a question that is refused is not asked again and again', async (t) => {
+    const { page } = await open(t, { complaints: /400/ });
+    await page.clock.install();
+    await goTo(page, '#/logs?run_id=nonsense');
+    const seen = () => page.seen.urls.filter((url) => url.includes('/logs?')).length;
+    await page.getByText('The log is not up to date').waitFor();
+    const before = seen();
+    await page.clock.runFor(60_000);
+    await page.evaluate(() => fetch('/healthz')); // whatever was asked before is known
+    assert.equal(seen(), before);
+});

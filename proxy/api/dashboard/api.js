@@ -192,8 +192,8 @@ export async function send(method, path, body) {
 
 /**
  * Calls `ask(signal)` now and `ms` (or what it answers) after each answer; never in a hidden tab. `onError(error, at)` gets what
- * it throws, with the time of the last answer (null: there was none), and null when it works again; after errors it asks less often. Answers `{ stop, now }`: `now()` asks at
- * once, or as soon as the present answer is there.
+ * it throws, with the time of the last answer (null: there was none), and null when it works again; after errors it asks less often, and
+ * after 400 no more by itself. Answers `{ stop, now }`: `now()` asks at once, or as soon as the present answer is there.
  */
 export function poll(ms, ask, onError) {
     const gone = new AbortController();
@@ -207,7 +207,8 @@ export function poll(ms, ask, onError) {
         isWanted = isAsking;
         if (isAsking || gone.signal.aborted || document.hidden) return;
         isAsking = true;
-        let next = ms;
+        let next = ms,
+            isOver = false;
         try {
             next = (await ask(gone.signal)) ?? ms;
             heard = now();
@@ -216,9 +217,10 @@ export function poll(ms, ask, onError) {
         } catch (error) {
             if (!gone.signal.aborted) onError(error, heard);
             failures++;
+            isOver = error.status === 400; // the same question gets the same answer
         }
         isAsking = false;
-        if (!gone.signal.aborted) timer = setTimeout(turn, isWanted ? 0 : next * Math.min(1 + failures, 6));
+        if (!gone.signal.aborted && (isWanted || !isOver)) timer = setTimeout(turn, isWanted ? 0 : next * Math.min(1 + failures, 6));
     };
     document.addEventListener('visibilitychange', turn, { signal: gone.signal });
     turn();
