@@ -265,3 +265,53 @@ test('a question that is refused is not asked again and again', async (t) => {
     await page.evaluate(() => fetch('/healthz')); // whatever was asked before is known
     assert.equal(seen(), before);
 });
+
+const focused = (page) => page.evaluate(() => document.activeElement.textContent.trim());
+
+test('the focus stays on a button while it works, and when it is refused', async (t) => {
+    const { page, show } = await open(t, { complaints: /503/ });
+    const refuse = (route) => (route.request().method() === 'GET' ? route.continue() : route.fulfill({ status: 503, json: { title: 'x', detail: 'The store is full.' } }));
+    await page.route('**/v2/**', refuse);
+    const ask = async (open, yes) => {
+        await page.getByRole('button', { name: open }).first().click();
+        const button = page.getByRole('dialog').getByRole('button', { name: yes, exact: true });
+        await button.focus();
+        await page.keyboard.press('Enter');
+        await page.getByRole('dialog').getByText('The store is full.').waitFor();
+        assert.equal(await focused(page), await button.innerText(), yes);
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+    };
+    await show('a run that goes on');
+    await ask('Cancel run…', 'Cancel the run');
+    await show('keys');
+    await ask(/^Revoke /, 'Revoke');
+    await ask(/^Limits of /, 'Save');
+    await show('a delivery');
+    await page.getByRole('button', { name: 'Send a test…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send', exact: true }).press('Enter');
+    await page.getByRole('dialog').getByText('The store is full.').waitFor();
+    assert.equal(await focused(page), 'Send another');
+});
+
+test('the focus stays on what shows more of a list, refused or not', async (t) => {
+    const { page, show } = await open(t, { complaints: /503/ });
+    let isRefused = true;
+    await page.route('**/v2/projects/p/runs?*', async (route) => {
+        const url = new URL(route.request().url());
+        if (url.searchParams.get('cursor') && isRefused) return route.fulfill({ status: 503, json: { title: 'x', detail: 'The store is full.' } });
+        url.searchParams.set('limit', '2');
+        await route.continue({ url: url.href });
+    });
+    await show('overview');
+    await show('runs');
+    const older = page.getByRole('button', { name: 'Show older' });
+    await older.focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Older runs could not be loaded').waitFor();
+    assert.equal(await focused(page), 'Show older');
+    isRefused = false;
+    await page.keyboard.press('Enter');
+    await page.getByText('4 runs shown').waitFor();
+    assert.equal(await focused(page), 'Show older');
+});

@@ -1,7 +1,7 @@
 // audit.js - who changed what: accounts, webhooks sent again, others' runs, keys, settings; newest first.
 import * as api from './api.js';
 import { showChips } from './chips.js';
-import { button, fill, h, note } from './dom.js';
+import { busy, button, fill, h, note, refill } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
 import { plural, time, visible } from './format.js';
@@ -62,7 +62,7 @@ export function show(main) {
             body.append(...audit.map(makeRow));
             count += audit.length;
             table.hidden = count === 0;
-            fill(rest, showRest(next));
+            refill(rest, showRest(next));
         } catch (error) {
             const why = note('error', 'The list could not be loaded', h('p', {}, error.message));
             if (error.name !== 'AbortError') fill(problem, why);
@@ -72,7 +72,7 @@ export function show(main) {
     function showRest(cursor) {
         if (!count && FILTER.isOn(filter)) return [note('empty', 'No change matches these filters', h('p', {}, h('a', { href: '#/audit' }, 'Show all changes'), ' or choose others.'))];
         if (!count) return [note('empty', 'No changes yet', h('p', {}, 'What admins change is listed here.'))];
-        return [h('span.count', {}, plural(count, 'change')), cursor ? button('Show more', () => load(cursor)) : null];
+        return [h('span.count', {}, plural(count, 'change')), cursor ? button('Show more', ({ target }) => busy(target, () => load(cursor))) : null];
     }
 
     load();

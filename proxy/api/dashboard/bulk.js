@@ -1,7 +1,7 @@
 // bulk.js - many at once. What a filter names the server does, as a job that goes on when this page is closed (jobs.js);
 // webhooks that were chosen one by one are named in pieces.
 import * as api from './api.js';
-import { announce, button, dialog, fill, h, note } from './dom.js';
+import { announce, busy, button, dialog, fill, h, note } from './dom.js';
 import { plural } from './format.js';
 
 const PIECE = 500;
@@ -86,10 +86,7 @@ async function follow(place, job, state, close) {
     const words = h('p', {});
     const problem = h('div');
     const path = `/jobs/${job.job_id}`;
-    const stop = button('Stop', async () => {
-        stop.disabled = true;
-        await api.send('POST', `${path}/stop`).catch((error) => fill(problem, h('p', {}, error.message)));
-    });
+    const stop = button('Stop', () => busy(stop, () => api.send('POST', `${path}/stop`).catch((error) => fill(problem, h('p', {}, error.message)))));
     const link = h('a', { href: `#${path}` }, 'See the job');
     fill(place, words, bar, problem, h('p.hint', {}, 'It goes on when this is closed. ', link), h('div.actions', {}, stop, button('Close', () => close())));
     stop.focus();

@@ -217,6 +217,20 @@ async function toClipboard(text, beside) {
     return isCopied;
 }
 
+/**
+ * Does `act` for the button that was pressed, which does nothing until that is over and looks so. It keeps the focus: one that
+ * is disabled would lose it.
+ */
+export async function busy(element, act) {
+    if (element.ariaDisabled === 'true') return;
+    element.setAttribute('aria-disabled', 'true');
+    try {
+        await act();
+    } finally {
+        element.removeAttribute('aria-disabled');
+    }
+}
+
 /** Whether an element of a long list is in sight, or nearly. */
 export function isNear(element) {
     const { top, bottom } = element.getBoundingClientRect();
@@ -232,16 +246,15 @@ export function ask({ title, text, yes, kind = 'danger', act }) {
         const problem = h('div');
         const confirm = button(
             yes,
-            async () => {
-                confirm.disabled = true;
-                try {
-                    await act();
-                    close(true);
-                } catch (error) {
-                    fill(problem, note('error', 'That did not work', h('p', {}, error.message)));
-                    confirm.disabled = false;
-                }
-            },
+            () =>
+                busy(confirm, async () => {
+                    try {
+                        await act();
+                        close(true);
+                    } catch (error) {
+                        fill(problem, note('error', 'That did not work', h('p', {}, error.message)));
+                    }
+                }),
             kind,
         );
         const no = button('Keep as it is', () => close(false), '', { autofocus: true });

@@ -1,7 +1,7 @@
 // keys.js - API Keys: the project's service accounts. A new token is shown once, and is nowhere else.
 import * as api from './api.js';
 import { now } from './clock.js';
-import { announce, ask, badge, button, copy, dialog, fill, h, note } from './dom.js';
+import { announce, ask, badge, busy, button, copy, dialog, fill, h, note, refill } from './dom.js';
 import { exportButton } from './export_button.js';
 import { plural, time, visible } from './format.js';
 import { limitFields, limitWords } from './limits.js';
@@ -104,12 +104,12 @@ class AccountList {
     #showRest(cursor) {
         this.#table.hidden = this.#count === 0;
         const next = 'Create one: its token is what callers of the app send as a bearer token.';
-        fill(
+        refill(
             this.#rest,
             this.#count
                 ? h('span.count', {}, plural(this.#count, 'service account'))
                 : note('empty', 'No service accounts yet', h('p', {}, next)),
-            cursor ? button('Show more', () => this.load(cursor)) : null,
+            cursor ? button('Show more', ({ target }) => busy(target, () => this.load(cursor))) : null,
         );
     }
 
@@ -177,16 +177,17 @@ function changeLimits(account) {
         const { fields, read } = limitFields(account);
         const problem = h('div');
         const submit = h('button.button.main', { type: 'submit' }, 'Save');
-        const onsubmit = async (event) => {
-            event.preventDefault();
-            submit.disabled = true;
+        const save = async () => {
             try {
                 await api.send('PATCH', `/service-accounts/${account.id}`, read());
                 close(true);
             } catch (error) {
                 fill(problem, note('error', 'They were not changed', h('p', {}, error.message)));
-                submit.disabled = false;
             }
+        };
+        const onsubmit = (event) => {
+            event.preventDefault();
+            busy(submit, save);
         };
         const cancel = button('Cancel', () => close(false));
         const hint = h('p.hint', {}, 'They apply at once, to new calls. An empty field means no limit.');
@@ -218,9 +219,7 @@ function createAccount(onLate) {
         const { fields, read } = makeFields();
         const problem = h('div');
         const submit = h('button.button.main', { type: 'submit' }, 'Create');
-        const onsubmit = async (event) => {
-            event.preventDefault();
-            submit.disabled = true;
+        const make = async () => {
             try {
                 const made = await api.send('POST', '/service-accounts', read());
                 unseen.push({ of: api.session?.token, account: made });
@@ -231,8 +230,11 @@ function createAccount(onLate) {
                 token.querySelector('button').focus();
             } catch (error) {
                 fill(problem, note('error', 'It was not created', h('p', {}, error.message)));
-                submit.disabled = false;
             }
+        };
+        const onsubmit = (event) => {
+            event.preventDefault();
+            busy(submit, make);
         };
         const cancel = button('Cancel', () => close(false));
         const form = h('form', { onsubmit }, fields, problem, h('div.actions', {}, cancel, submit));

@@ -4,7 +4,7 @@
 import * as api from './api.js';
 import { now } from './clock.js';
 import { idAt, linkOf, rowOf } from './beside.js';
-import { announce, badge, button, command, fill, h, isNear, note, renew } from './dom.js';
+import { announce, badge, busy, button, command, fill, h, isNear, note, refill, renew } from './dom.js';
 import { plural, tail, time } from './format.js';
 import { findPlace, goBackTo } from './place.js';
 import { cellsOf, copiedText, headOf, shownColumns } from './run_columns.js';
@@ -27,6 +27,7 @@ export class RunList {
     #hasGap = false; // between them and what is shown there are more
     #cursor = null; // below what is shown; null: nothing is there
     #isFirst = true;
+    #isTaken = false; // new ones were asked for, by a button that goes
     #every; // ms between two looks
     #text; // that is to be found
     #newest = {}; // that is asked for: of a search not all of it each time
@@ -105,6 +106,8 @@ export class RunList {
         if (this.#isFirst) {
             this.#append(await this.#list({}, signal));
             this.#isFirst = false;
+            if (this.#isTaken) this.linkOf(this.#shown.keys().next().value)?.focus();
+            this.#isTaken = false;
             return;
         }
         const open = [...this.#shown.values()].filter(({ run }) => isOpen(run));
@@ -220,7 +223,7 @@ export class RunList {
         this.#waiting = [];
         fill(this.#body);
         this.#cursor = null;
-        this.#isFirst = true;
+        this.#isFirst = this.#isTaken = true;
         this.#showWaiting();
         this.#onNew();
         this.#polling.now();
@@ -231,25 +234,24 @@ export class RunList {
     #showRest() {
         const n = this.#shown.size;
         const searched = this.#searchedTo && h('span.count', {}, 'looked back to ', time(this.#searchedTo));
-        if (n === 0 && this.#cursor) return fill(this.#rest, searched, this.#olderButton('Look further back'));
+        if (n === 0 && this.#cursor) return refill(this.#rest, searched, this.#olderButton('Look further back'));
         if (n === 0) return fill(this.#rest, showEmpty(this.#isFiltered));
         const count = h('span.count', {}, `${plural(n, 'run')} shown`);
         const end = this.#cursor ? this.#olderButton() : h('span.count', {}, 'These are all.');
-        fill(this.#rest, count, searched, end);
+        refill(this.#rest, count, searched, end);
     }
 
     #olderButton(text = 'Show older') {
-        return button(text, (event) => this.#showOlder(event.target));
+        return button(text, ({ target }) => busy(target, () => this.#showOlder()));
     }
 
-    async #showOlder(pressed) {
-        pressed.disabled = true;
+    async #showOlder() {
         try {
             this.#append(await this.#list({ cursor: this.#cursor }));
             announce(`${plural(this.#shown.size, 'run')} shown`);
         } catch (error) {
             const why = note('error', 'Older runs could not be loaded', h('p', {}, error.message));
-            fill(this.#rest, why, this.#olderButton());
+            refill(this.#rest, why, this.#olderButton());
         }
     }
 

@@ -2,7 +2,7 @@
 // before either, and what came of it.
 import * as api from './api.js';
 import { showAnswer, showParts } from './answers.js';
-import { announce, badge, button, dialog, fill, h, note } from './dom.js';
+import { announce, badge, busy, button, dialog, fill, h, note } from './dom.js';
 import { duration, visible } from './format.js';
 import { hostOf } from './receiver.js';
 
@@ -13,9 +13,7 @@ export function sendElsewhere(delivery) {
         const url = h('input', { type: 'url', required: true, maxlength: 2048, placeholder: 'https://', autofocus: true, spellcheck: 'false' });
         const secret = h('input', { type: 'password', maxlength: 1024, autocomplete: 'off' });
         const send = h('button.button.main', { type: 'submit' }, 'Send');
-        const onsubmit = async (event) => {
-            event.preventDefault();
-            send.disabled = true;
+        const act = async () => {
             try {
                 const body = { url: url.value.trim(), ...(secret.value && { secret: secret.value }) };
                 const made = await api.send('POST', `/deliveries/${delivery.delivery_id}/redeliver`, body);
@@ -23,8 +21,11 @@ export function sendElsewhere(delivery) {
                 close(made.delivery_id);
             } catch (error) {
                 fill(problem, note('error', 'That did not work', h('p', {}, error.message)));
-                send.disabled = false;
             }
+        };
+        const onsubmit = (event) => {
+            event.preventDefault();
+            busy(send, act);
         };
         return h(
             'form',
@@ -42,9 +43,8 @@ export function sendElsewhere(delivery) {
 export function testReceiver(delivery) {
     return dialog('Send a test', (close) => {
         const place = h('div.test-result');
-        const send = button('Send', () => run(), 'main', { autofocus: true });
+        const send = button('Send', () => busy(send, run), 'main', { autofocus: true });
         const run = async () => {
-            send.disabled = true;
             fill(place, h('p.hint', { role: 'status' }, 'It is under way…'));
             try {
                 fill(place, showTested(await api.send('POST', '/destinations/test', { delivery_id: delivery.delivery_id })));
@@ -53,7 +53,6 @@ export function testReceiver(delivery) {
                 fill(place, note('error', 'That did not work', h('p', {}, error.message)));
             }
             send.textContent = 'Send another';
-            send.disabled = false;
         };
         return [
             h('p.hint', {}, 'One event ', h('code', {}, 'hookline.test'), ' goes to ', h('b', {}, hostOf(delivery.destination)), delivery.path ? [' at ', h('code', {}, visible(delivery.path))] : null, ' at once, guarded and signed as this webhook is. It is sent once, and nothing of it is kept but that you did it.'),
