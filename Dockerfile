@@ -3,7 +3,7 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config ca-certificates \
-        libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev \
+        libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev zlib1g-dev \
         node-llhttp python3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src

@@ -15,7 +15,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/hookline-build-XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 root=${ROOT:-$work/root}
 tools=(ccache cmake ninja-build pkg-config node-llhttp python3 git file dpkg-dev)
-libraries=(libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev libpython3-dev)
+libraries=(libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev zlib1g-dev libpython3-dev)
 options=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DHOOKLINE_TESTS=OFF)
 
 main() {

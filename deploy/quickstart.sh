@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 # Debian's packages: what builds hookline, then what this script calls.
 packages=(gcc libc6-dev cmake ninja-build pkg-config
-    libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev
+    libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev libpq-dev libjansson-dev zlib1g-dev
     node-llhttp python3-dev python3 curl ca-certificates)
 secret=s3cret
 work='' hookline='' app='' receiver=''

@@ -254,6 +254,8 @@ static void on_reply(struct hl_rest_call *call)
         go_on(c);
         return;
     }
+    struct hl_taste taste = hl_admin_response_taste(c);
+    hl_representation_choose(&call->reply, &taste);
     enum hl_err err = hl_reply_write(&call->reply, &how, &out);
     bool has_file = hl_reply_has_file(&call->reply) && !how.is_head_request;
     if (err == HL_OK && has_file) {

@@ -295,7 +295,8 @@ static bool begin_request(struct hl_admin_connection *c, const struct hl_head *h
     c->too_large = HL_REFUSAL_REST_BODY_TOO_LARGE;
     keep_tags(c, head);
     const struct hl_field *codings = hl_head_field(head, HL_FIELD_ACCEPT_ENCODING);
-    c->accepts_gzip = codings && hl_coding_is_accepted(codings->value, HL_STR("gzip"));
+    c->accepts_gzip = codings && hl_coding_is_preferred(codings->value, HL_STR("gzip"));
+    c->refuses_text = codings && hl_identity_is_refused(codings->value);
     if (hl_tls_is_plain(&c->stream)) {
         c->home->responder->refuse(c, hl_refusal_make(HL_REFUSAL_PLAIN_TEXT));
         return false;

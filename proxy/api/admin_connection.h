@@ -84,7 +84,7 @@ struct hl_admin_connection {
     enum hl_method method;
     uint8_t minor;
     bool must_close; /* after its answer */
-    bool accepts_gzip;
+    bool accepts_gzip, refuses_text;
     char tags[HL_ADMIN_MAX_TAGS]; /* of If-None-Match */
 
     struct hl_admin_answer answer; /* its responder's */

@@ -36,20 +36,29 @@ void hl_admin_response_end(struct hl_admin_connection *c)
     c->method = HL_METHOD_OTHER; /* until the next head says */
 }
 
-void hl_admin_response_write(struct hl_admin_connection *c, const struct hl_api_response *response)
+struct hl_taste hl_admin_response_taste(const struct hl_admin_connection *c)
+{
+    return (struct hl_taste){.is_read = c->method == HL_METHOD_GET || c->method == HL_METHOD_HEAD,
+        .accepts_gzip = c->accepts_gzip,
+        .refuses_text = c->refuses_text,
+        .if_none_match = hl_str_from(c->tags)};
+}
+
+static void write_answer(struct hl_admin_connection *c, const struct hl_api_response *response,
+    uint16_t status, struct hl_str body, const char *extra_fields)
 {
     struct hl_answer fields = {
         .refusal = response->refusal,
-        .status = response->status,
+        .status = status,
         .content_type = response->content_type,
-        .body = hl_buf_str(&response->body),
-        .extra_fields = response->fields,
+        .body = body,
+        .extra_fields = extra_fields,
         .cache_control = response->cache_control,
         .closes = c->must_close,
         .is_head_request = c->method == HL_METHOD_HEAD,
         .caller_minor = c->minor,
     };
-    size_t cap = ANSWER_MAX + response->body.n;
+    size_t cap = ANSWER_MAX + body.n;
     char *out = malloc(cap);
     size_t n = out ? hl_answer_write(out, cap, &fields) : 0;
     if (n == 0 || hl_stream_write(&c->stream, out, n) != HL_OK)
@@ -57,6 +66,30 @@ void hl_admin_response_write(struct hl_admin_connection *c, const struct hl_api_
     else
         hl_admin_response_end(c);
     free(out);
+}
+
+/* Files and the description have tags of their own, and say how long they may be kept. */
+static bool may_be_chosen(const struct hl_api_response *response)
+{
+    return !response->refusal && response->status == 200 && !response->cache_control &&
+           hl_str_eq(response->content_type, HL_STR("application/json"));
+}
+
+void hl_admin_response_write(struct hl_admin_connection *c, const struct hl_api_response *response)
+{
+    struct hl_str json = hl_buf_str(&response->body);
+    struct hl_taste taste = hl_admin_response_taste(c);
+    struct hl_representation r;
+    if (!may_be_chosen(response)) {
+        write_answer(c, response, response->status, json, response->fields);
+        return;
+    }
+    hl_representation_init(&r, json, &taste);
+    if (r.is_known)
+        write_answer(c, response, 304, HL_STR(""), r.fields);
+    else
+        write_answer(c, response, 200, r.is_compressed ? hl_buf_str(&r.gzip) : json, r.fields);
+    hl_representation_fini(&r);
 }
 
 void hl_admin_response_refuse(struct hl_admin_connection *c, const struct hl_refusal *why)

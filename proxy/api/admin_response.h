@@ -3,6 +3,7 @@
 #ifndef HL_API_ADMIN_RESPONSE_H
 #define HL_API_ADMIN_RESPONSE_H
 
+#include "api/representation.h"
 #include "base/buf.h"
 
 struct hl_admin_connection;
@@ -18,6 +19,8 @@ struct hl_str;
 /* The request is over once it is written; what cannot be written closes the connection. */
 void hl_admin_response_write(struct hl_admin_connection *c, const struct hl_api_response *response);
 void hl_admin_response_refuse(struct hl_admin_connection *c, const struct hl_refusal *why);
+/* What the present request says of the form of its answer. */
+struct hl_taste hl_admin_response_taste(const struct hl_admin_connection *c);
 void hl_admin_response_json(struct hl_admin_connection *c, struct hl_str json);
 
 /* The answer is written, by whomever: the request is over. */

@@ -402,6 +402,7 @@ void hl_rest_end(struct hl_rest_call *call)
 void hl_rest_end_json(struct hl_rest_call *call, uint16_t status, json_t *value)
 {
     call->reply.status = status;
+    call->reply.is_json = true;
     hl_str_put(call->reply.content_type, sizeof(call->reply.content_type), "application/json");
     if (hl_json_write(value, &call->reply.body) == HL_OK)
         hl_rest_end(call);

@@ -116,35 +116,51 @@ bool hl_etag_is_known(struct hl_str if_none_match, struct hl_str etag)
     return false;
 }
 
-/* ---- Accept-Encoding ---- */
+/* ---- Accept, Accept-Encoding ---- */
 
-bool hl_weight_is_zero(struct hl_str parameter)
+int hl_weight_read(struct hl_str parameter)
 {
     if (parameter.n < 3 || (parameter.p[0] | 0x20) != 'q' || parameter.p[1] != '=')
-        return false;
-    for (size_t i = 2; i < parameter.n; i++)
-        if (parameter.p[i] != '0' && parameter.p[i] != '.')
-            return false;
-    return true;
+        return 1000;
+    int weight = parameter.p[2] == '0' ? 0 : 1000;
+    for (size_t i = 4, unit = 100; weight < 1000 && i < parameter.n && unit > 0; i++, unit /= 10)
+        if (hl_byte_is(parameter.p[i], HL_BYTE_DIGIT))
+            weight += (int)unit * (parameter.p[i] - '0');
+    return weight;
 }
 
-bool hl_coding_is_accepted(struct hl_str accept_encoding, struct hl_str coding)
+#define NOT_NAMED (-1)
+
+/* The weight that a list names `coding` with, or NOT_NAMED. */
+static int weight_in(struct hl_str accept_encoding, struct hl_str coding)
 {
-    bool takes_any = false;
     struct hl_str element;
     while (hl_str_next_element(&accept_encoding, &element)) {
         const char *semicolon = memchr(element.p, ';', element.n);
         size_t n = semicolon ? (size_t)(semicolon - element.p) : element.n;
-        struct hl_str name = hl_str_trim((struct hl_str){element.p, n});
         struct hl_str weight = {NULL, 0};
         if (semicolon)
             weight = hl_str_trim((struct hl_str){semicolon + 1, element.n - n - 1});
-        if (hl_str_eq_nocase(name, coding))
-            return !hl_weight_is_zero(weight);
-        if (hl_str_eq(name, HL_STR("*")))
-            takes_any = !hl_weight_is_zero(weight);
+        if (hl_str_eq_nocase(hl_str_trim((struct hl_str){element.p, n}), coding))
+            return hl_weight_read(weight);
     }
-    return takes_any;
+    return NOT_NAMED;
+}
+
+bool hl_coding_is_preferred(struct hl_str accept_encoding, struct hl_str coding)
+{
+    int weight = weight_in(accept_encoding, coding);
+    if (weight == NOT_NAMED)
+        weight = weight_in(accept_encoding, HL_STR("*"));
+    return weight > 0 && weight >= weight_in(accept_encoding, HL_STR("identity"));
+}
+
+bool hl_identity_is_refused(struct hl_str accept_encoding)
+{
+    int weight = weight_in(accept_encoding, HL_STR("identity"));
+    if (weight == NOT_NAMED)
+        weight = weight_in(accept_encoding, HL_STR("*"));
+    return weight == 0;
 }
 
 /* ---- RateLimit ---- */

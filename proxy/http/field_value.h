@@ -36,12 +36,16 @@ uint64_t hl_retry_after_ms(struct hl_str value, int64_t now_ms);
  * empty: it was not there. `etag`: with its quotes. */
 bool hl_etag_is_known(struct hl_str if_none_match, struct hl_str etag);
 
-/* ---- Accept-Encoding, and what else is weighed ---- */
+/* ---- Accept, Accept-Encoding ---- */
 
-/* "q=0", "q=0.", "q=0.000": not acceptable (RFC 9110 12.4.2). */
-bool hl_weight_is_zero(struct hl_str parameter);
-/* Whether the value of Accept-Encoding names `coding`, or else `*`, with a weight above 0. */
-bool hl_coding_is_accepted(struct hl_str accept_encoding, struct hl_str coding);
+/* A weight in thousandths, of a parameter "q=…" (RFC 9110 12.4.2); what is none weighs 1,000. */
+int hl_weight_read(struct hl_str parameter);
+
+/* Whether the value of Accept-Encoding names `coding`, or else `*`, with a weight above 0 that is not less than that of
+ * `identity`, if that is named. */
+bool hl_coding_is_preferred(struct hl_str accept_encoding, struct hl_str coding);
+/* Whether it excludes what is not encoded (RFC 9110 12.5.3). */
+bool hl_identity_is_refused(struct hl_str accept_encoding);
 
 /* ---- RateLimit ---- */
 

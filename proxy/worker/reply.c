@@ -26,7 +26,7 @@ void hl_reply_refuse(struct hl_reply *reply, const struct hl_refusal *why)
     reply->retry_s = why->retry_s;
     reply->cause = why->cause;
     reply->content_type[0] = '\0';
-    reply->is_of_app = false;
+    reply->is_of_app = reply->is_json = false;
     reply->body.n = 0;
     reply->file = (struct hl_body){.where = HL_BODY_NONE};
 }

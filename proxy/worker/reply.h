@@ -18,6 +18,7 @@ struct hl_reply {
     uint16_t status;
     uint32_t retry_s; /* of a problem */
     bool is_of_app;   /* the app's response: `content_type` may be empty */
+    bool is_json;     /* of our own making: it may be tagged and compressed */
     char content_type[HL_CONTENT_FIELD_MAX + 1]; /* empty: a problem that says `detail` */
     char detail[HL_REPLY_DETAIL_MAX + 1];
     const char *cause;    /* of a problem: struct hl_refusal's, static */

@@ -33,7 +33,7 @@ bool hl_media_wants_events(struct hl_str accept)
             continue;
         bool is_refused = false;
         while (element.n > 0)
-            is_refused |= hl_weight_is_zero(cut(&element, ';'));
+            is_refused |= hl_weight_read(cut(&element, ';')) == 0;
         if (!is_refused)
             return true;
     }

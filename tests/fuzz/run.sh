@@ -76,7 +76,7 @@ all_targets() {
 install_packages() {
     local missing=() package sudo=''
     local packages=(clang libclang-rt-14-dev cmake ninja-build pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev
-        libsqlite3-dev libpq-dev libjansson-dev node-llhttp)
+        libsqlite3-dev libpq-dev libjansson-dev zlib1g-dev node-llhttp)
     for package in "${packages[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
     done

@@ -101,6 +101,54 @@ test('loading a run takes less than 70 KiB', async (t) => {
     t.diagnostic(`${await weigh(t, sidecar, token, `#/runs/${id}`)} bytes`);
 });
 
+test('an answer that the page has already is not sent again, and what has changed is', async (t) => {
+    const { sidecar, call } = await stage(t, { env });
+    const page = await openDashboard(t, sidecar, { hash: '#/runs' });
+    const isList = (response) => /\/runs\?/.test(response.url());
+    const again = await page.waitForResponse((response) => isList(response) && response.status() === 304);
+    assert.equal(again.headers()['cache-control'], 'no-store');
+    assert.match(again.request().headers()['if-none-match'], /^W\/"[0-9a-f]{16}"$/);
+    const headers = { authorization: `Bearer ${await makeToken(sidecar)}` };
+    await call('/v4/p/a/run', { query: { async: 'true' }, headers });
+    await page.locator('.runs tbody tr').first().waitFor();
+});
+
+test('answers are compressed and tagged for those who ask for that, and others are as they were', async (t) => {
+    const { sidecar, call } = await stage(t, { env });
+    const authorization = `Bearer ${await makeToken(sidecar)}`;
+    await Promise.all(Array.from({ length: 5 }, () => call('/v4/p/a/run', { query: { async: 'true' }, headers: { authorization } })));
+    const list = '/v2/projects/p/runs';
+    let plain;
+    const haveEnded = ({ runs }) => runs.length === 5 && runs.every((run) => run.finished_at);
+    await until('all have ended', async () => haveEnded(JSON.parse((plain = await get(sidecar, list, { authorization })).text)));
+    assert.equal(plain.headers['content-encoding'], undefined);
+    assert.equal(plain.headers.vary, 'Accept-Encoding');
+    for (const coding of ['gzip', 'br, GZIP;q=0.8, *;q=0.1', '*', 'identity;q=0, gzip;q=0.1']) {
+        const packed = await get(sidecar, list, { authorization, 'accept-encoding': coding });
+        assert.equal(packed.headers['content-encoding'], 'gzip', coding);
+        assert.equal(gunzipSync(packed.bytes).toString(), plain.text);
+        assert.equal(packed.headers.etag, plain.headers.etag);
+        assert.equal(packed.headers['cache-control'], 'no-store');
+    }
+    for (const coding of ['br', 'gzip;q=0', 'identity, gzip;q=0.5', 'identity;q=0, br'])
+        assert.equal((await get(sidecar, list, { authorization, 'accept-encoding': coding })).text, plain.text, coding);
+    const known = await get(sidecar, list, { authorization, 'if-none-match': plain.headers.etag, 'accept-encoding': 'gzip' });
+    assert.deepEqual([known.status, known.bytes.length, known.headers.etag], [304, 0, plain.headers.etag]);
+    const stranger = await get(sidecar, list, { 'if-none-match': plain.headers.etag });
+    assert.equal(stranger.status, 401, 'who may not see it is not told whether it has changed');
+});
+
+test('an answer with a new token is never compressed', async (t) => {
+    const { sidecar } = await shared(t, { env });
+    const headers = { authorization: `Bearer ${await makeToken(sidecar)}`, 'accept-encoding': 'gzip, identity;q=0', 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: 'a'.repeat(60), expires_at: new Date(Date.now() + 3_600_000).toISOString(), role: 'invoke' });
+    const made = await request(`${sidecar.adminUrl}/v2/projects/p/service-accounts`, { method: 'POST', headers, body });
+    assert.equal(made.statusCode, 201);
+    assert.equal(made.headers['content-encoding'], undefined);
+    assert.equal(made.headers.etag, undefined);
+    assert.ok((await made.body.json()).token);
+});
+
 test('a token is kept in the tab and sent as a bearer token alone', async (t) => {
     const { sidecar } = await shared(t, { env });
     const token = await makeToken(sidecar);

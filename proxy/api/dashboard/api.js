@@ -32,8 +32,13 @@ export async function knock() {
     return { asksToken, ...(asksToken ? {} : await get('/v2/projects')) };
 }
 
+/** Answers by address, `{ tag, text }`, those asked for last at the end: what is the same is not sent again. In this page's memory alone. */
+const known = new Map();
+const KNOWN = 16;
+
 /** Takes the token of this tab, or of a link; asks the server what it may do. Throws ApiError. */
 export async function signIn(token, project) {
+    known.clear();
     if (token && /[^!-~]/.test(token)) throw new ApiError(401, 'It contains characters that no token has.');
     session = { token, project, role: 'invoke', apps: [] };
     try {
@@ -56,6 +61,7 @@ export function remembered() {
 }
 
 export function signOut() {
+    known.clear();
     session = null;
     sessionStorage.removeItem(KEY);
 }
@@ -96,18 +102,23 @@ export async function part(get) {
 /** Called when the server no longer takes the token. */
 export const onRefused = { call: () => {} };
 
-/** A request below the project (or, with a leading `/`, anywhere). The response, if it is a good one. */
-export async function request(method, path, { query = {}, headers: more = {}, body, signal } = {}) {
+/** Of a path below the project or, with a leading `/v2/`, anywhere. */
+function addressOf(path, query = {}) {
     const base = `/v2/projects/${encodeURIComponent(session?.project)}`;
     const all = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
     const parameters = all.filter(([, value]) => value !== '' && value != null);
     const search = new URLSearchParams(parameters).toString();
-    const url = (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
+    return (path.startsWith('/v2/') ? path : base + path) + (search && `?${search}`);
+}
+
+/** The response, if it is a good one: 304 is, to whoever asked whether there is a new one. */
+export async function request(method, path, { query, headers: more = {}, body, signal } = {}) {
+    const url = addressOf(path, query);
     const headers = { ...more, ...authorization() };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const response = await fetchSoon(url, { method, headers, body: JSON.stringify(body) }, signal);
     setClock(response.headers.get('Date'));
-    if (response.ok) return response;
+    if (response.ok || response.status === 304) return response;
     const error = new ApiError(
         response.status,
         await explain(response),
@@ -171,7 +182,18 @@ async function explain(response) {
 }
 
 export async function get(path, options) {
-    return (await request('GET', path, options)).json();
+    const url = addressOf(path, options?.query);
+    const last = known.get(url);
+    const response = await request('GET', path, { ...options, headers: last && { 'If-None-Match': last.tag } });
+    const text = response.status === 304 ? last.text : await response.text();
+    keepKnown(url, response.headers.get('ETag'), text);
+    return JSON.parse(text);
+}
+
+function keepKnown(url, tag, text) {
+    known.delete(url);
+    if (tag) known.set(url, { tag, text });
+    if (known.size > KNOWN) known.delete(known.keys().next().value);
 }
 
 /** The same, or null if it is no longer there. */

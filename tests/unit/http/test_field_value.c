@@ -95,7 +95,7 @@ Test(retry_after, is_seconds_or_a_date_however_large)
 
 static bool takes_gzip(const char *value)
 {
-    return hl_coding_is_accepted(hl_str_from(value), HL_STR("gzip"));
+    return hl_coding_is_preferred(hl_str_from(value), HL_STR("gzip"));
 }
 
 Test(coding, is_taken_where_it_is_named)
@@ -115,6 +115,32 @@ Test(coding, is_not_taken_where_it_is_not_named_or_has_no_weight)
     cr_assert_not(takes_gzip("gzip; Q=0.000, br"));
     cr_assert_not(takes_gzip("*;q=0"));
     cr_assert_not(takes_gzip("gzip;q=0, *"), "a name comes before any");
+}
+
+Test(coding, is_not_taken_where_the_text_weighs_more)
+{
+    cr_assert(takes_gzip("identity;q=0.5, gzip;q=0.75"));
+    cr_assert(takes_gzip("gzip;q=0.500, identity;q=0.5"));
+    cr_assert(takes_gzip("identity;q=0.009, *;q=0.01"));
+    cr_assert(takes_gzip("gzip, identity;q=0"));
+    cr_assert_not(takes_gzip("gzip;q=0.5, identity"));
+    cr_assert_not(takes_gzip("identity;q=0.501, gzip;q=0.5"));
+    cr_assert_not(takes_gzip("*;q=0.1, identity;q=0.2"));
+}
+
+static bool refuses_text(const char *value)
+{
+    return hl_identity_is_refused(hl_str_from(value));
+}
+
+Test(coding, none_is_refused_by_a_weight_of_nothing_alone)
+{
+    cr_assert(refuses_text("gzip, identity;q=0"));
+    cr_assert(refuses_text("gzip, *;q=0.000"));
+    cr_assert_not(refuses_text(""));
+    cr_assert_not(refuses_text("gzip"));
+    cr_assert_not(refuses_text("identity;q=0.001"));
+    cr_assert_not(refuses_text("*;q=0, identity;q=0.1"), "a name comes before any");
 }
 
 Test(rate_limit, of_a_time_says_when_there_is_more)
