@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "api/rest_call.h"
+#include "run/recent_run.h"
 #include "store/audit.h"
 
 struct hl_attempt_row;
@@ -19,14 +20,18 @@ struct hl_list_destinations;
 struct hl_recent_run;
 struct hl_rest_call;
 
-/* ---- runs: the list, one, cancelling ---- */
+/* ---- runs: the list, one, cancelling (rest_cancel.c) ---- */
 
 hl_rest_handler hl_rest_list_runs, hl_rest_show_run, hl_rest_cancel_run;
 
 /* The app of its path, or of its query; empty: any. */
 const char *hl_rest_app_of(const struct hl_rest_call *call);
-/* To count the workers' synchronous runs that are like what its query asks of the store. */
-struct hl_recent_ask hl_rest_count_recent(const struct hl_rest_call *call);
+/* To ask the workers about their synchronous runs: the one of its path, or those that are like what its query asks of the
+ * store. */
+struct hl_recent_ask hl_rest_recent_ask(
+    const struct hl_rest_call *call, enum hl_recent_question question);
+/* What the worker says that knows the run; NULL: none does. */
+const struct hl_recent_ask *hl_rest_found_by(const struct hl_rest_call *call);
 
 /* ---- how many a list has, by when they were accepted ---- */
 

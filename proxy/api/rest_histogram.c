@@ -127,7 +127,7 @@ static void count_one_by_one(
     l->only_counts = true;
     l->looks = looks;
     set_points(&l->curve, since_ms, until_ms);
-    struct hl_recent_ask ask = hl_rest_count_recent(call);
+    struct hl_recent_ask ask = hl_rest_recent_ask(call, HL_RECENT_COUNT);
     ask.since_ms = since_ms;
     ask.until_ms = until_ms;
     ask.curve = l->curve;

@@ -1,8 +1,8 @@
-/* rest_run.c - runs: the list, one, cancelling.
+/* rest_run.c - runs: the list, one.
  * Thread: control.
  * Promise: the list is of stored runs and of the workers' recent synchronous ones, newest first, as
  * if it were one; a page goes on below the last, whatever comes in meanwhile.
- * Not here: results (rest_result.c), the members (rest_record.c). */
+ * Not here: cancelling (rest_cancel.c), results (rest_result.c), the members (rest_record.c). */
 #include "api/rest_handler.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ const char *hl_rest_app_of(const struct hl_rest_call *call)
     return *call->app ? call->app : call->params.app;
 }
 
-static struct hl_recent_ask recent_ask(
+struct hl_recent_ask hl_rest_recent_ask(
     const struct hl_rest_call *call, enum hl_recent_question question)
 {
     const struct hl_rest_params *p = &call->params;
@@ -45,9 +45,14 @@ static struct hl_recent_ask recent_ask(
     return ask;
 }
 
-struct hl_recent_ask hl_rest_count_recent(const struct hl_rest_call *call)
+const struct hl_recent_ask *hl_rest_found_by(const struct hl_rest_call *call)
 {
-    return recent_ask(call, HL_RECENT_COUNT);
+    for (const struct hl_msg *m = call->recent; m; m = m->next) {
+        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
+        if (ask->rc != HL_ERR_NOT_FOUND)
+            return ask;
+    }
+    return NULL;
 }
 
 /* ---- the list ---- */
@@ -79,7 +84,7 @@ void hl_rest_list_runs(struct hl_rest_call *call)
         hl_rest_refuse_memory(call);
         return;
     }
-    struct hl_recent_ask ask = recent_ask(call, HL_RECENT_LIST);
+    struct hl_recent_ask ask = hl_rest_recent_ask(call, HL_RECENT_LIST);
     if (call->params.is_async != 1 && call->params.state != HL_RUN_QUEUED)
         hl_rest_ask_workers(call, &ask);
     hl_rest_then(call, write_list);
@@ -269,7 +274,7 @@ static void show_found(struct hl_rest_call *call)
 {
     enum hl_err rc = call->answers[0]->rc;
     if (rc == HL_ERR_NOT_FOUND) {
-        struct hl_recent_ask ask = recent_ask(call, HL_RECENT_GET);
+        struct hl_recent_ask ask = hl_rest_recent_ask(call, HL_RECENT_GET);
         hl_rest_ask_workers(call, &ask);
         hl_rest_then(call, show_recent);
         return;
@@ -404,20 +409,9 @@ static void show_stored(struct hl_rest_call *call)
     hl_rest_end_json(call, 200, with_app_state(call, g->run.state == HL_RUN_QUEUED, run));
 }
 
-/* The worker that knows the run; NULL: none does. */
-static const struct hl_recent_ask *found_by(const struct hl_rest_call *call)
-{
-    for (const struct hl_msg *m = call->recent; m; m = m->next) {
-        const struct hl_recent_ask *ask = (const struct hl_recent_ask *)m;
-        if (ask->rc != HL_ERR_NOT_FOUND)
-            return ask;
-    }
-    return NULL;
-}
-
 static void show_recent(struct hl_rest_call *call)
 {
-    const struct hl_recent_ask *found = found_by(call);
+    const struct hl_recent_ask *found = hl_rest_found_by(call);
     if (!found || found->rc != HL_OK) {
         hl_rest_refuse_store(call, found ? found->rc : HL_ERR_NOT_FOUND, "run");
         return;
@@ -429,93 +423,4 @@ static void show_recent(struct hl_rest_call *call)
         run = hl_rest_add_request_fields(run, &(struct hl_kept_request){.is_there = false});
     run = with_place(hl_rest_record_add_reruns(with_progress(call, NULL, run), NULL), 0);
     hl_rest_end_json(call, 200, with_app_state(call, false, run));
-}
-
-/* ---- cancelling ---- */
-
-static void cancel_recent(struct hl_rest_call *call);
-static void say_cancelled(struct hl_rest_call *call);
-
-static void end_cancel(struct hl_rest_call *call, enum hl_err rc)
-{
-    if (rc == HL_OK)
-        hl_rest_end_json(call, 202,
-            HL_JSON_OBJECT({"run_id", hl_json_id(&call->id)}, {"state", json_string("cancelled")}));
-    else if (rc == HL_ERR_CONFLICT)
-        hl_rest_refuse(call, HL_REFUSAL_RUN_FINISHED);
-    else
-        hl_rest_refuse_store(call, rc, "run");
-}
-
-static void cancel(struct hl_rest_call *call);
-
-void hl_rest_cancel_run(struct hl_rest_call *call)
-{
-    call->reply.run_id = call->id;
-    if (hl_rest_is_admin(call))
-        hl_rest_with_audit(call, HL_REST_AUDITED_RUN, cancel);
-    else
-        hl_rest_as_owner(call, cancel);
-}
-
-/* Another's run, by an admin. */
-static bool is_audited(const struct hl_rest_call *call)
-{
-    return hl_rest_is_admin(call) && !call->audited.is_own && !call->part;
-}
-
-static struct hl_audit *audit_cancel(struct hl_rest_call *call)
-{
-    return hl_rest_audit_target(call, HL_AUDIT_RUN_CANCELLED, "run", NULL);
-}
-
-static void cancel(struct hl_rest_call *call)
-{
-    struct hl_run_ref *ref = calloc(1, sizeof(*ref));
-    struct hl_cancel_run *order = calloc(1, sizeof(*order));
-    if (!ref || !order) {
-        free(ref);
-        free(order);
-        hl_rest_refuse_memory(call);
-        return;
-    }
-    ref->run_id = call->id;
-    hl_str_put(ref->project, sizeof(ref->project), call->project);
-    hl_str_put(ref->app, sizeof(ref->app), call->app);
-    ref->order = order;
-    if (is_audited(call) && !(ref->m.audit = audit_cancel(call))) {
-        free(ref);
-        free(order);
-        hl_rest_refuse_memory(call);
-        return;
-    }
-    hl_rest_ask_store(call, HL_STORE_CANCEL, &ref->m);
-    hl_rest_then(call, cancel_recent);
-}
-
-static void cancel_recent(struct hl_rest_call *call)
-{
-    if (call->answers[0]->rc != HL_ERR_NOT_FOUND) {
-        end_cancel(call, call->answers[0]->rc);
-        return;
-    }
-    struct hl_recent_ask ask = recent_ask(call, HL_RECENT_CANCEL);
-    hl_rest_ask_workers(call, &ask);
-    hl_rest_then(call, say_cancelled);
-}
-
-/* Whether or not the row could be written, the run has ended. */
-static void say_told(struct hl_rest_call *call)
-{
-    end_cancel(call, HL_OK);
-}
-
-static void say_cancelled(struct hl_rest_call *call)
-{
-    const struct hl_recent_ask *found = found_by(call);
-    enum hl_err rc = found ? found->rc : HL_ERR_NOT_FOUND;
-    if (rc == HL_OK && is_audited(call) && hl_rest_ask_audit(call, audit_cancel(call)))
-        hl_rest_then(call, say_told);
-    else
-        end_cancel(call, rc);
 }
