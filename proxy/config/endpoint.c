@@ -1,6 +1,6 @@
 /* endpoint.c - texts as socket addresses; whether they can be listened on; a replica's name and address. Runs at
  * start.
- * Not here: listening (net/listener.c), and who owns the listeners (api/admin.c, worker/worker.c). */
+ * Not here: listening (net/listener.c), and who owns the listeners (api/admin.c, worker/listening.c). */
 #include "config/endpoint.h"
 
 #include <arpa/inet.h>

@@ -15,7 +15,6 @@
 
 #include "caller/client.h"
 #include "config/config.h"
-#include "net/listener.h"
 #include "run/acceptance.h"
 #include "run/dispatch.h"
 #include "run/ending.h"
@@ -31,41 +30,17 @@
 #include "tls/tls.h"
 #include "worker/follow.h"
 #include "worker/inquiry.h"
+#include "worker/listening.h"
 
 static void on_message(void *self, struct hl_msg *msg);
 static void check_end(struct hl_worker *w);
 
 /* ---- making ---- */
 
-static bool may_accept(void *owner)
-{
-    struct hl_worker *w = owner;
-    return hl_callers_have_room(&w->callers);
-}
-
-static bool make_room(void *owner)
-{
-    struct hl_worker *w = owner;
-    return hl_callers_make_room(&w->callers);
-}
-
-static bool may_use_reserve(void *owner)
-{
-    const struct hl_worker *w = owner;
-    return w->callers.spares_taken < HL_SERVICE_RESERVE;
-}
-
-static void on_connection(struct hl_listener *listener)
-{
-    struct hl_worker *w = listener->host.owner;
-    hl_callers_accept(&w->callers, listener);
-}
-
 static void on_closed(struct hl_callers *callers)
 {
     struct hl_worker *w = HL_CONTAINER_OF(callers, struct hl_worker, callers);
-    for (size_t i = 0; i < w->listener_count; i++)
-        hl_listener_poke(&w->listeners[i]);
+    hl_listening_poke(w);
 }
 
 static void on_turn_end(uv_prepare_t *prepare)
@@ -94,32 +69,6 @@ static int open_loop(struct hl_worker *w)
     if (rc == 0)
         uv_ref((uv_handle_t *)&w->mail.async); /* the store's answers are waited for to the end */
     return rc;
-}
-
-static enum hl_err listen_all(struct hl_worker *w, char *why, size_t why_len)
-{
-    const struct hl_listen_list *list = &w->config->listen;
-    const struct hl_listener_host host = {.loop = &w->loop,
-        .wheel = &w->wheel,
-        .owner = w,
-        .may_accept = may_accept,
-        .make_room = make_room,
-        .may_use_reserve = may_use_reserve,
-        .on_connection = on_connection};
-    w->listeners = calloc(list->n, sizeof(*w->listeners));
-    if (!w->listeners)
-        return HL_ERR_NOMEM;
-    for (size_t i = 0; i < list->n; i++) {
-        int rc = hl_listener_open(
-            &w->listeners[i], &host, (const struct sockaddr *)&list->items[i].addr, true);
-        w->listener_count++;
-        if (rc != 0) {
-            snprintf(why, why_len, "cannot listen on HOOKLINE_LISTEN %s: %s", list->items[i].text,
-                uv_strerror(rc));
-            return HL_ERR_IO;
-        }
-    }
-    return HL_OK;
 }
 
 static bool make_scratch(struct hl_worker *w)
@@ -236,7 +185,7 @@ enum hl_err hl_worker_new(
             return HL_ERR_NOMEM;
         hl_follow_guard(&w->desk, service->auth);
     }
-    return listen_all(w, why, why_len);
+    return hl_listening_open(w, why, why_len);
 }
 
 /* ---- running ---- */
@@ -304,16 +253,6 @@ static void check_end(struct hl_worker *w)
         end(w);
 }
 
-/* Connections that the kernel has accepted for us already are served. */
-static void empty_queue(struct hl_worker *w)
-{
-    for (size_t i = 0; i < w->listener_count; i++) {
-        int fd;
-        while ((fd = hl_listener_take(&w->listeners[i])) >= 0)
-            hl_callers_adopt(&w->callers, fd);
-    }
-}
-
 /* Withdrawing asks the store once; a worker that has ended has nothing to withdraw. */
 static void drain(struct hl_worker *w)
 {
@@ -335,9 +274,8 @@ static void stop_accepting(struct hl_worker *w)
 {
     drain(w);
     if (!w->runs.is_cut)
-        empty_queue(w);
-    for (size_t i = 0; i < w->listener_count; i++)
-        hl_listener_close(&w->listeners[i]);
+        hl_listening_empty_queue(w);
+    hl_listening_close(w);
     hl_callers_close(&w->callers);
     hl_follow_desk_drain(&w->desk);
 }
