@@ -3,7 +3,8 @@
  * Thread: the worker's.
  * Promise: taking never fails, waits or calls back. With a source that pauses when it is full, memory
  * stays under 256 KiB a spool; those in a hurry share HL_SPOOL_BURST a process before they are full.
- * Not here: how pieces are written and hashed in libuv's pool (body_writer.c). */
+ * Not here: how pieces are written and hashed in libuv's pool (body_writer.c), a file that is there no longer wanted
+ * (body_removal.c). */
 #include "body/spool.h"
 
 #include <stdatomic.h>
@@ -492,33 +493,4 @@ void hl_spool_abandon(struct hl_spool *s)
 void hl_spool_leave(struct hl_spool *s)
 {
     forget(s, SPOOL_LEFT);
-}
-
-struct removal {
-    uv_work_t request;
-    const char *data_dir;
-    struct hl_id file;
-};
-
-static void on_remove_file(uv_work_t *request)
-{
-    struct removal *r = HL_CONTAINER_OF(request, struct removal, request);
-    hl_body_file_remove(r->data_dir, &r->file);
-}
-
-static void on_file_removed(uv_work_t *request, int status)
-{
-    (void)status;
-    free(HL_CONTAINER_OF(request, struct removal, request));
-}
-
-void hl_spool_remove_file(struct hl_spool_home *home, const struct hl_id *file)
-{
-    struct removal *r = home->data_dir ? malloc(sizeof(*r)) : NULL;
-    if (!r)
-        return; /* the store sweeps files that no record names at its next start */
-    r->data_dir = home->data_dir;
-    r->file = *file;
-    if (uv_queue_work(home->loop, &r->request, on_remove_file, on_file_removed) != 0)
-        free(r);
 }
