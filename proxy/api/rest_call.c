@@ -23,6 +23,7 @@
 #include "store/job.h"
 #include "store/lease.h"
 #include "store/op.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "webhook/direct.h"
 #include "webhook/sender.h"
@@ -179,41 +180,8 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_CANCEL:
         free(((struct hl_run_ref *)msg)->order);
         break;
-    case HL_STORE_GET_RUN:
-        hl_get_run_fini((struct hl_get_run *)msg);
-        break;
-    case HL_STORE_LIST_RUNS:
-        hl_list_runs_fini((struct hl_list_runs *)msg);
-        break;
-    case HL_STORE_GET_DELIVERY:
-        hl_get_delivery_fini((struct hl_get_delivery *)msg);
-        break;
-    case HL_STORE_LIST_DELIVERIES:
-        hl_list_deliveries_fini((struct hl_list_deliveries *)msg);
-        break;
-    case HL_STORE_LIST_DESTINATIONS:
-        hl_list_destinations_fini((struct hl_list_destinations *)msg);
-        break;
-    case HL_STORE_LIST_REPLICAS:
-        hl_list_replicas_fini((struct hl_list_replicas *)msg);
-        break;
-    case HL_STORE_LIST_APPS:
-        hl_list_apps_fini((struct hl_list_apps *)msg);
-        break;
-    case HL_STORE_OVERVIEW:
-        hl_overview_fini((struct hl_overview *)msg);
-        break;
-    case HL_STORE_LIST_ERRORS:
-        hl_list_errors_fini((struct hl_list_errors *)msg);
-        break;
-    case HL_STORE_GET_SETTINGS:
-        hl_get_settings_fini((struct hl_get_settings *)msg);
-        break;
     case HL_STORE_KEEP_SETTINGS:
         hl_keep_settings_fini((struct hl_keep_settings *)msg);
-        break;
-    case HL_STORE_LIST_AUDIT:
-        hl_list_audit_fini((struct hl_list_audit *)msg);
         break;
     case HL_STORE_ADD_JOB:
         hl_add_job_fini((struct hl_add_job *)msg);
@@ -221,19 +189,11 @@ void hl_rest_answer_free(struct hl_msg *msg)
     case HL_STORE_KEEP_JOB:
         hl_keep_job_fini((struct hl_keep_job *)msg);
         break;
-    case HL_STORE_LIST_JOBS:
-        hl_list_jobs_fini((struct hl_list_jobs *)msg);
-        break;
-    case HL_STORE_LIST_JOB_PIECES:
-        hl_list_job_pieces_fini((struct hl_list_job_pieces *)msg);
-        break;
-    case HL_STORE_LIST_ACCOUNTS:
-        hl_list_accounts_fini((struct hl_list_accounts *)msg);
-        break;
     case HL_WORKER_RECENT:
         hl_recent_ask_free((struct hl_recent_ask *)msg);
         return;
     default:
+        hl_operation_clear((struct hl_store_msg *)msg);
         break;
     }
     free(msg);

@@ -93,7 +93,7 @@ static json_t *names(const struct hl_list_apps *l)
 {
     json_t *array = json_array();
     for (size_t i = 0; array && i < l->count; i++)
-        if (!hl_json_push(array, hl_json_text(hl_str_from(l->names[i])))) {
+        if (!hl_json_push(array, hl_json_text(hl_str_from(l->rows[i].text)))) {
             json_decref(array);
             return NULL;
         }

@@ -24,6 +24,7 @@
 #include "config/access.h"
 #include "config/config.h"
 #include "store/account.h"
+#include "store/operation.h"
 
 static void add(struct hl_key_list *list, const struct hl_list_keys *found)
 {
@@ -115,7 +116,7 @@ static enum hl_err load_accounts(struct hl_auth *auth, char *why, size_t why_len
         err = hl_store_ask(auth->store, &list.m);
         if (!err)
             err = admit_rows(auth, &list);
-        hl_list_accounts_fini(&list);
+        hl_operation_clear(&list.m);
     } while (!err && list.has_more);
     if (err)
         snprintf(why, why_len, "the service accounts cannot be read: %s", hl_err_text(err));

@@ -17,6 +17,7 @@
 #include "auth/verify_key.h"
 #include "store/account.h"
 #include "store/op.h"
+#include "store/operation.h"
 
 /* ---- one token on its way to a thread that looks at its signature, and back ---- */
 
@@ -126,7 +127,7 @@ void hl_lookup_end(struct hl_lookups *lookups, struct hl_msg *msg)
     else if (!err)
         hl_registry_revoke(lookups->registry, &lookup->account);
     hl_check_answer(lookup->check, err ? HL_CHECK_UNSURE : HL_CHECK_GOOD);
-    hl_list_accounts_fini(&lookup->list);
+    hl_operation_clear(&lookup->list.m);
     free(lookup);
     lookups->n--;
 }

@@ -4,6 +4,7 @@
 #ifndef HL_STORE_ACCOUNT_H
 #define HL_STORE_ACCOUNT_H
 
+#include "store/listing.h"
 #include "store/op.h"
 #include "store/store.h"
 
@@ -82,11 +83,7 @@ struct hl_list_accounts {
     uint32_t limit;                      /* 1 to 200; what is beyond is cut */
     struct hl_id before;
 
-    struct hl_account *rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more;
-    struct hl_id next;
+    HL_LISTING(struct hl_account); /* reply */
 };
-void hl_list_accounts_fini(struct hl_list_accounts *l);
 
 #endif

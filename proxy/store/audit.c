@@ -62,38 +62,13 @@ void hl_keep_settings_fini(struct hl_keep_settings *k)
 
 /* ---- the list ---- */
 
-void hl_list_audit_fini(struct hl_list_audit *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        free(l->rows[i]);
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-    l->has_more = false;
-}
-
-void hl_list_audit_bounds(const struct hl_list_audit *l, struct hl_id *from, struct hl_id *before)
-{
-    struct hl_id until = hl_id_first_at(l->until_ms);
-    *from = hl_id_first_at(l->since_ms);
-    *before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
-    if (l->until_ms > 0 && memcmp(until.b, before->b, sizeof(until.b)) < 0)
-        *before = until;
-}
-
 enum hl_err hl_list_audit_add(
     struct hl_list_audit *l, const struct hl_audit *from, struct hl_str told)
 {
-    if (!l->rows)
-        l->rows = calloc(l->limit, sizeof(struct hl_audit *));
-    if (l->count == l->limit) {
-        l->has_more = true;
-        return HL_OK;
-    }
-    struct hl_audit *row = l->rows ? hl_audit_new(from, told) : NULL;
+    struct hl_audit **row = HL_LISTING_ADD(l);
     if (!row)
-        return HL_ERR_NOMEM;
-    l->rows[l->count++] = row;
-    l->next = row->id;
-    return HL_OK;
+        return HL_OK;
+    *row = hl_audit_new(from, told);
+    l->next = from->id;
+    return *row ? HL_OK : HL_ERR_NOMEM;
 }

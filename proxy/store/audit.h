@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "store/listing.h"
 #include "store/op.h"
 #include "store/record.h"
 
@@ -87,15 +88,9 @@ struct hl_list_audit {
     uint32_t limit;                      /* 1 to 200; what is beyond is cut */
     struct hl_id before;
 
-    struct hl_audit **rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more;
-    struct hl_id next;
+    HL_LISTING(struct hl_audit *); /* reply; owned by the message */
 };
-void hl_list_audit_fini(struct hl_list_audit *l);
 
-/* For who answers: the first and the last id that it may show, without the latter. */
-void hl_list_audit_bounds(const struct hl_list_audit *l, struct hl_id *from, struct hl_id *before);
 /* For who answers: the next row. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_list_audit_add(
     struct hl_list_audit *l, const struct hl_audit *from, struct hl_str told);

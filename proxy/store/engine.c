@@ -58,9 +58,7 @@ static void take_credit(struct hl_engine *e, struct hl_credit *credit)
 static void reply(struct hl_engine *e, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {
     hl_intake_leave(&e->intake, weight);
-    if (rc != HL_OK)
-        hl_operation_clear(m);
-    m->rc = rc;
+    hl_operation_end(m, rc);
     hl_mailbox_post(m->reply_to, &m->msg);
 }
 

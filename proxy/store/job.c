@@ -85,40 +85,12 @@ void hl_keep_job_fini(struct hl_keep_job *k)
     k->n_pieces = 0;
 }
 
-void hl_list_jobs_fini(struct hl_list_jobs *l)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        hl_buf_fini(&l->rows[i].plan);
-        hl_buf_fini(&l->rows[i].progress);
-    }
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-    l->has_more = false;
-}
-
-void hl_list_job_pieces_fini(struct hl_list_job_pieces *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        hl_buf_fini(&l->rows[i].items);
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-    l->has_more = false;
-}
-
 enum hl_err hl_list_jobs_add(
     struct hl_list_jobs *l, const struct hl_job *job, struct hl_str plan, struct hl_str progress)
 {
-    if (!l->rows)
-        l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    if (l->count == l->limit) {
-        l->has_more = true;
+    struct hl_job *row = HL_LISTING_ADD(l);
+    if (!row)
         return HL_OK;
-    }
-    struct hl_job *row = &l->rows[l->count++];
     *row = *job;
     row->plan = row->progress = (struct hl_buf){0};
     l->next = row->id;
@@ -129,15 +101,9 @@ enum hl_err hl_list_jobs_add(
 enum hl_err hl_list_job_pieces_add(
     struct hl_list_job_pieces *l, int64_t n, unsigned fates, struct hl_str items)
 {
-    if (!l->rows)
-        l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    if (l->count == l->limit) {
-        l->has_more = true;
+    struct hl_job_piece *row = HL_LISTING_ADD(l);
+    if (!row)
         return HL_OK;
-    }
-    struct hl_job_piece *row = &l->rows[l->count++];
     *row = (struct hl_job_piece){.n = n, .fates = fates};
     return hl_buf_append_str(&row->items, items);
 }

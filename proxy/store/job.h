@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "store/listing.h"
 #include "store/op.h"
 #include "store/record.h"
 
@@ -129,10 +130,7 @@ struct hl_list_jobs {
     uint32_t limit;
     struct hl_id before;
 
-    struct hl_job *rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more;
-    struct hl_id next;
+    HL_LISTING(struct hl_job); /* reply */
 };
 
 /* LIST_JOB_PIECES: in their order, those that have one of `fates`. */
@@ -143,15 +141,11 @@ struct hl_list_job_pieces {
     unsigned fates; /* bits */
     uint32_t limit;
 
-    struct hl_job_piece *rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more;
+    HL_LISTING(struct hl_job_piece); /* reply */
 };
 
 void hl_add_job_fini(struct hl_add_job *a);
 void hl_keep_job_fini(struct hl_keep_job *k);
-void hl_list_jobs_fini(struct hl_list_jobs *l);
-void hl_list_job_pieces_fini(struct hl_list_job_pieces *l);
 
 /* For who answers: the next row, a copy; one beyond the limit only says that there is more. HL_ERR_NOMEM. */
 HL_MUST_CHECK enum hl_err hl_list_jobs_add(

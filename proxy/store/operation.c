@@ -335,21 +335,19 @@ static void fill_stop_job(const struct hl_batch_op *op)
     ((struct hl_stop_job *)op->m)->was_wished = op->rc == HL_OK && op->is_wished;
 }
 
-static void clear_list_jobs(struct hl_store_msg *m)
-{
-    hl_list_jobs_fini((struct hl_list_jobs *)m);
-}
-
-static void clear_list_job_pieces(struct hl_store_msg *m)
-{
-    hl_list_job_pieces_fini((struct hl_list_job_pieces *)m);
-}
-
 /* --- questions ------------------------------------------------------------------------------ */
 
-static void clear_list_runs(struct hl_store_msg *m)
+static void clear_get_run(struct hl_store_msg *m)
 {
-    hl_list_runs_fini((struct hl_list_runs *)m);
+    hl_get_run_fini((struct hl_get_run *)m);
+}
+
+static void clear_picked(struct hl_store_msg *m)
+{
+    struct hl_list_runs *l = (struct hl_list_runs *)m;
+    free(l->picked);
+    l->picked = NULL;
+    l->n_picked = 0;
 }
 
 static void clear_get_delivery(struct hl_store_msg *m)
@@ -357,39 +355,9 @@ static void clear_get_delivery(struct hl_store_msg *m)
     hl_get_delivery_fini((struct hl_get_delivery *)m);
 }
 
-static void clear_list_deliveries(struct hl_store_msg *m)
-{
-    hl_list_deliveries_fini((struct hl_list_deliveries *)m);
-}
-
-static void clear_list_destinations(struct hl_store_msg *m)
-{
-    hl_list_destinations_fini((struct hl_list_destinations *)m);
-}
-
-static void clear_list_apps(struct hl_store_msg *m)
-{
-    hl_list_apps_fini((struct hl_list_apps *)m);
-}
-
-static void clear_list_replicas(struct hl_store_msg *m)
-{
-    hl_list_replicas_fini((struct hl_list_replicas *)m);
-}
-
 static void clear_overview(struct hl_store_msg *m)
 {
     hl_overview_fini((struct hl_overview *)m);
-}
-
-static void clear_list_errors(struct hl_store_msg *m)
-{
-    hl_list_errors_fini((struct hl_list_errors *)m);
-}
-
-static void clear_list_accounts(struct hl_store_msg *m)
-{
-    hl_list_accounts_fini((struct hl_list_accounts *)m);
 }
 
 static void clear_get_settings(struct hl_store_msg *m)
@@ -402,14 +370,41 @@ static void clear_get_alerts(struct hl_store_msg *m)
     hl_get_alerts_fini((struct hl_get_alerts *)m);
 }
 
-static void clear_list_audit(struct hl_store_msg *m)
+static void fini_run(void *row)
 {
-    hl_list_audit_fini((struct hl_list_audit *)m);
+    hl_run_row_fini(row);
+}
+
+static void fini_delivery(void *row)
+{
+    hl_delivery_row_fini(row);
+}
+
+static void fini_audit(void *row)
+{
+    free(*(struct hl_audit **)row);
+}
+
+static void fini_job(void *row)
+{
+    hl_buf_fini(&((struct hl_job *)row)->plan);
+    hl_buf_fini(&((struct hl_job *)row)->progress);
+}
+
+static void fini_job_piece(void *row)
+{
+    hl_buf_fini(&((struct hl_job_piece *)row)->items);
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
 static const struct hl_operation none;
+
+/* A list, of so many rows; or of as many as its `limit` asks for. */
+#define LIST_OF(list, n)                                                                           \
+    .is_question = true, .listing_at = offsetof(list, listing),                                    \
+    .row_size = sizeof(*((list *)NULL)->rows), .rows_max = (n)
+#define LIST(list) LIST_OF(list, 0), .limit_at = offsetof(list, limit)
 
 static const struct hl_operation operations[] = {
     [HL_STORE_ACCEPT] = {.brings_work = true,
@@ -443,31 +438,17 @@ static const struct hl_operation operations[] = {
         .weigh = weigh_resend,
         .apply = resend},
 
-    /* GET_RUN says more than nothing when it is CORRUPT: it is not cleared. */
-    [HL_STORE_GET_RUN] = {.is_question = true},
-    [HL_STORE_LIST_RUNS] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_runs, limit),
-        .clear = clear_list_runs},
+    [HL_STORE_GET_RUN] = {.is_question = true, .clear = clear_get_run},
+    [HL_STORE_LIST_RUNS] = {LIST(struct hl_list_runs), .fini_row = fini_run, .clear = clear_picked},
     [HL_STORE_GET_DELIVERY] = {.is_question = true, .clear = clear_get_delivery},
-    [HL_STORE_LIST_DELIVERIES] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_deliveries, limit),
-        .clear = clear_list_deliveries},
-    [HL_STORE_LIST_DESTINATIONS] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_destinations, limit),
-        .clear = clear_list_destinations},
-    [HL_STORE_LIST_APPS] = {.is_question = true, .clear = clear_list_apps},
-    [HL_STORE_LIST_REPLICAS] = {.is_question = true, .clear = clear_list_replicas},
-    [HL_STORE_LIST_ACCOUNTS] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_accounts, limit),
-        .clear = clear_list_accounts},
-
-    [HL_STORE_LIST_AUDIT] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_audit, limit),
-        .clear = clear_list_audit},
-
+    [HL_STORE_LIST_DELIVERIES] = {LIST(struct hl_list_deliveries), .fini_row = fini_delivery},
+    [HL_STORE_LIST_DESTINATIONS] = {LIST(struct hl_list_destinations)},
+    [HL_STORE_LIST_APPS] = {LIST_OF(struct hl_list_apps, HL_LIST_MAX)},
+    [HL_STORE_LIST_REPLICAS] = {LIST_OF(struct hl_list_replicas, HL_LIST_MAX)},
+    [HL_STORE_LIST_ACCOUNTS] = {LIST(struct hl_list_accounts)},
+    [HL_STORE_LIST_AUDIT] = {LIST(struct hl_list_audit), .fini_row = fini_audit},
     [HL_STORE_OVERVIEW] = {.is_question = true, .clear = clear_overview},
-    [HL_STORE_LIST_ERRORS] = {.is_question = true, .clear = clear_list_errors},
-
+    [HL_STORE_LIST_ERRORS] = {LIST_OF(struct hl_list_errors, HL_ERRORS_MAX)},
     [HL_STORE_LIST_KEYS] = {.is_question = true},
 
     [HL_STORE_ADD_ACCOUNT] = {.gives_up = true, .may_be_refused = true, .apply = add_account},
@@ -495,12 +476,9 @@ static const struct hl_operation operations[] = {
         .apply = keep_job,
         .fill = fill_keep_job},
     [HL_STORE_STOP_JOB] = {.gives_up = true, .apply = stop_job, .fill = fill_stop_job},
-    [HL_STORE_LIST_JOBS] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_jobs, limit),
-        .clear = clear_list_jobs},
-    [HL_STORE_LIST_JOB_PIECES] = {.is_question = true,
-        .limit_at = offsetof(struct hl_list_job_pieces, limit),
-        .clear = clear_list_job_pieces},
+    [HL_STORE_LIST_JOBS] = {LIST(struct hl_list_jobs),
+        .one_at = offsetof(struct hl_list_jobs, job_id), .fini_row = fini_job},
+    [HL_STORE_LIST_JOB_PIECES] = {LIST(struct hl_list_job_pieces), .fini_row = fini_job_piece},
     [HL_STORE_AUDIT] = {.gives_up = true, .apply = audit},
     [HL_STORE_TOUCH_ACCOUNTS] = {.gives_up = true, .may_be_refused = true, .apply = touch_accounts},
     [HL_STORE_KEEP_KEY] = {.gives_up = true, .may_be_refused = true, .apply = keep_key},
@@ -534,17 +512,66 @@ size_t hl_operation_weigh(const struct hl_store_msg *m)
     return operation->weigh ? operation->weigh(m) : sizeof(struct hl_attempt_outcome);
 }
 
-void hl_operation_prepare(struct hl_store_msg *m)
+static uint32_t *limit_of(struct hl_store_msg *m)
 {
     size_t at = hl_operation_of(m)->limit_at;
-    uint32_t *limit = at ? (uint32_t *)(void *)((char *)m + at) : NULL;
+    return at ? (uint32_t *)(void *)((char *)m + at) : NULL;
+}
+
+static struct hl_listing *listing_of(struct hl_store_msg *m)
+{
+    size_t at = hl_operation_of(m)->listing_at;
+    return at ? (struct hl_listing *)(void *)((char *)m + at) : NULL;
+}
+
+void hl_operation_prepare(struct hl_store_msg *m)
+{
+    uint32_t *limit = limit_of(m);
     if (limit)
         *limit = *limit < 1 ? 1 : *limit < HL_LIST_MAX ? *limit : HL_LIST_MAX;
+}
+
+enum hl_err hl_operation_open_listing(struct hl_store_msg *m)
+{
+    const struct hl_operation *operation = hl_operation_of(m);
+    struct hl_listing *listing = listing_of(m);
+    *listing = (struct hl_listing){.room = limit_of(m) ? *limit_of(m) : operation->rows_max};
+    listing->rows = calloc(listing->room, operation->row_size);
+    return listing->rows ? HL_OK : HL_ERR_NOMEM;
+}
+
+static void free_listing(const struct hl_operation *operation, struct hl_listing *listing)
+{
+    for (size_t i = 0; operation->fini_row && listing->rows && i < listing->count; i++)
+        operation->fini_row((char *)listing->rows + i * operation->row_size);
+    free(listing->rows);
+    listing->rows = NULL;
+    listing->count = 0;
+}
+
+enum hl_err hl_operation_close_listing(struct hl_store_msg *m)
+{
+    size_t at = hl_operation_of(m)->one_at;
+    bool is_one = at && !hl_id_is_nil((const struct hl_id *)(void *)((char *)m + at));
+    if (listing_of(m)->count > 0)
+        return HL_OK;
+    free_listing(hl_operation_of(m), listing_of(m));
+    return is_one ? HL_ERR_NOT_FOUND : HL_OK;
 }
 
 void hl_operation_clear(struct hl_store_msg *m)
 {
     const struct hl_operation *operation = hl_operation_of(m);
+    if (listing_of(m))
+        free_listing(operation, listing_of(m));
     if (operation->clear)
         operation->clear(m);
+}
+
+void hl_operation_end(struct hl_store_msg *m, enum hl_err rc)
+{
+    bool says_more = m->msg.type == HL_STORE_GET_RUN && rc == HL_ERR_CORRUPT;
+    m->rc = rc;
+    if (rc && !says_more)
+        hl_operation_clear(m);
 }

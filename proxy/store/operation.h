@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 
 struct hl_batch;
@@ -20,7 +22,12 @@ struct hl_operation {
     /* Who asked waits, and can ask again: it does not wait for as long as a server is gone. */
     bool gives_up;
     bool is_question;
-    size_t limit_at; /* a list: where in the message how many rows it asks for is; 0: no list */
+    /* A list: where in the message its page is, and how many rows it asks for; or how many there are at most. */
+    size_t listing_at, limit_at, row_size;
+    size_t
+        one_at; /* the id of the one row that it asks for, NOT_FOUND where that is not there; nil: any */
+    uint32_t rows_max;
+    void (*fini_row)(void *row); /* NULL: it owns nothing */
 
     size_t (*weigh)(const struct hl_store_msg *m); /* NULL: as an outcome */
     /* Before its first try: what each try must begin with. May be NULL. */
@@ -50,6 +57,13 @@ bool hl_operation_gives_up(const struct hl_store_msg *m);
 size_t hl_operation_weigh(const struct hl_store_msg *m);
 /* Before it is posted: a list's limit becomes one that it may have. */
 void hl_operation_prepare(struct hl_store_msg *m);
+/* For who answers a list: its page is empty, with room for what it asks for. HL_ERR_NOMEM. */
+HL_MUST_CHECK enum hl_err hl_operation_open_listing(struct hl_store_msg *m);
+/* All of its rows have been added; one without any owns nothing. */
+HL_MUST_CHECK enum hl_err hl_operation_close_listing(struct hl_store_msg *m);
+/* What its answer brought is freed. Twice is harmless. */
 void hl_operation_clear(struct hl_store_msg *m);
+/* The reply says `rc`: unless that is OK it brings nothing, but GET_RUN's CORRUPT, which says all but the body. */
+void hl_operation_end(struct hl_store_msg *m, enum hl_err rc);
 
 #endif

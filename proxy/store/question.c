@@ -148,17 +148,6 @@ void hl_get_run_fini(struct hl_get_run *g)
     hl_kept_request_fini(&g->request);
 }
 
-void hl_list_runs_fini(struct hl_list_runs *l)
-{
-    for (size_t i = 0; i < l->count; i++)
-        hl_run_row_fini(&l->rows[i]);
-    free(l->rows);
-    free(l->picked);
-    l->rows = NULL;
-    l->picked = NULL;
-    l->count = l->n_picked = 0;
-}
-
 int hl_list_runs_state(const struct hl_list_runs *l)
 {
     return l->state < 0 && l->search.error[0] ? HL_RUN_FAILURE : l->state;
@@ -170,48 +159,4 @@ void hl_get_delivery_fini(struct hl_get_delivery *g)
     wipe(&g->webhook_url);
     wipe(&g->webhook_secret);
     hl_buf_fini(&g->traceparent);
-}
-
-void hl_list_deliveries_fini(struct hl_list_deliveries *l)
-{
-    for (size_t i = 0; l->rows && i < l->count; i++)
-        hl_delivery_row_fini(&l->rows[i]);
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-}
-
-void hl_list_destinations_fini(struct hl_list_destinations *l)
-{
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-}
-
-void hl_list_errors_fini(struct hl_list_errors *l)
-{
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-}
-
-void hl_list_apps_fini(struct hl_list_apps *l)
-{
-    free(l->names);
-    l->names = NULL;
-    l->count = 0;
-}
-
-void hl_list_replicas_fini(struct hl_list_replicas *l)
-{
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
-}
-
-void hl_list_accounts_fini(struct hl_list_accounts *l)
-{
-    free(l->rows);
-    l->rows = NULL;
-    l->count = 0;
 }

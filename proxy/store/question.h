@@ -14,8 +14,9 @@
 
 #include "base/buf.h"
 #include "store/destination.h"
-#include "store/run_curve.h"
+#include "store/listing.h"
 #include "store/op.h"
+#include "store/run_curve.h"
 #include "store/search.h"
 #include "store/tally.h"
 
@@ -93,14 +94,10 @@ struct hl_list_runs {
     uint32_t looks;
     struct hl_run_curve curve; /* its span as asked; reply: its counts */
 
-    struct hl_run_row *rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more;
-    struct hl_id next;
-    struct hl_id *picked; /* the store's own: what runs just now */
+    HL_LISTING(struct hl_run_row); /* reply */
+    struct hl_id *picked;          /* the store's own: what runs just now */
     size_t n_picked;
 };
-void hl_list_runs_fini(struct hl_list_runs *l);
 /* Of which state they are, or -1: only failures have an error. */
 int hl_list_runs_state(const struct hl_list_runs *l);
 
@@ -133,12 +130,8 @@ struct hl_list_deliveries {
     struct hl_id before;
     bool with_attempts;
 
-    struct hl_delivery_row *rows; /* reply; owned by the message; NULL: only_counts */
-    size_t count;
-    bool has_more;
-    struct hl_id next;
+    HL_LISTING(struct hl_delivery_row); /* reply; only_counts: no rows, but how many */
 };
-void hl_list_deliveries_fini(struct hl_list_deliveries *l);
 
 /* LIST_DESTINATIONS: where a project's webhooks go, in the order of the lanes' numbers. What is said of the
  * last hour is by the newest HL_DESTINATION_LOOKS deliveries of each. */
@@ -165,32 +158,29 @@ struct hl_list_destinations {
     bool has_after;
     uint64_t after; /* has_after: go on behind this lane */
 
-    struct hl_destination_row *rows; /* reply; owned by the message */
-    size_t count;
-    bool has_more; /* after the last row's lane */
+    HL_LISTING(struct hl_destination_row); /* reply; has_more: after the last row's lane */
 };
-void hl_list_destinations_fini(struct hl_list_destinations *l);
 
 /* LIST_APPS: the apps of a project that have runs, by name, the first HL_LIST_MAX; without a project
  * the projects. */
+struct hl_name {
+    char text[HL_STORE_NAME_MAX + 1];
+};
+
 struct hl_list_apps {
     struct hl_store_msg m;
     char project[HL_STORE_NAME_MAX + 1];
 
-    char (*names)[HL_STORE_NAME_MAX + 1]; /* reply; owned by the message */
-    size_t count;
+    HL_LISTING(struct hl_name); /* reply */
 };
-void hl_list_apps_fini(struct hl_list_apps *l);
 
 /* LIST_REPLICAS: who shares the store: the living first, each in the order in which they came, the first
  * HL_LIST_MAX; dead ones for a day. INVALID with a store that one process owns. */
 struct hl_list_replicas {
     struct hl_store_msg m;
 
-    struct hl_replica_row *rows; /* reply; owned by the message */
-    size_t count;
+    HL_LISTING(struct hl_replica_row); /* reply */
 };
-void hl_list_replicas_fini(struct hl_list_replicas *l);
 
 /* OVERVIEW: how runs ended in [since_ms, until_ms), to the minute: of all that the store has ended and of synchronous
  * calls that it was told of (TALLY). What waits and runs now is counted up to a bound (overview.h): `is_more_…`. */
@@ -261,12 +251,10 @@ struct hl_list_errors {
     char project[HL_STORE_NAME_MAX + 1], app[HL_STORE_NAME_MAX + 1];
     int64_t since_ms, until_ms;
 
-    struct hl_error_row *rows; /* reply; owned by the message; HL_ERRORS_MAX at most */
-    size_t count;
-    uint64_t kinds, failures; /* how many there are, and of how many runs */
-    int64_t counted_ms;       /* since when: since_ms, or later where there are more runs */
+    HL_LISTING(struct hl_error_row); /* reply; HL_ERRORS_MAX at most */
+    uint64_t kinds, failures;        /* how many there are, and of how many runs */
+    int64_t counted_ms;              /* since when: since_ms, or later where there are more runs */
 };
-void hl_list_errors_fini(struct hl_list_errors *l);
 
 /* For who answers. */
 /* What a database says of them, in this order. */

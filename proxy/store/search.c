@@ -95,6 +95,15 @@ bool hl_run_search_walks(const struct hl_run_search *s)
     return s->has_tail || hl_run_search_reads(s);
 }
 
+void hl_list_bounds(const struct hl_id *at, int64_t since_ms, int64_t until_ms,
+    struct hl_id *before, struct hl_id *from)
+{
+    *from = hl_id_first_at(since_ms);
+    *before = until_ms > 0 ? hl_id_first_at(until_ms) : hl_id_last();
+    if (!hl_id_is_nil(at) && memcmp(at, before, sizeof(*at)) < 0)
+        *before = *at;
+}
+
 void hl_run_search_narrow(const struct hl_run_search *s, struct hl_id *before, struct hl_id *from)
 {
     if (!s->has_prefix)

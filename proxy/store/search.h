@@ -74,7 +74,11 @@ HL_MUST_CHECK bool hl_search_add_tag(struct hl_str text, struct hl_run_search *s
 bool hl_run_search_walks(const struct hl_run_search *s);
 /* Whether it is in what the records say, not only in their ids. */
 bool hl_run_search_reads(const struct hl_run_search *s);
-/* The bounds of a list, `from` included and `before` not, drawn closer. */
+/* The ids that a list has, `from` included and `before` not: by its times (until_ms 0: no bound) and where it goes on,
+ * `at`; nil: at the newest. */
+void hl_list_bounds(const struct hl_id *at, int64_t since_ms, int64_t until_ms,
+    struct hl_id *before, struct hl_id *from);
+/* The same drawn closer. */
 void hl_run_search_narrow(const struct hl_run_search *s, struct hl_id *before, struct hl_id *from);
 bool hl_run_search_fits_id(const struct hl_run_search *s, const struct hl_id *id);
 bool hl_run_search_fits(const struct hl_run_search *s, const struct hl_searched_run *run);

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/store.h"
 #include "webhook/parcel.h"
@@ -107,6 +108,6 @@ void hl_recalls_take(struct hl_recalls *all, struct hl_msg *reply, struct hl_sil
 void hl_recall_free(struct hl_msg *reply)
 {
     struct recall *r = recall_of(reply);
-    hl_list_deliveries_fini(&r->list);
+    hl_operation_clear(&r->list.m);
     free(r);
 }

@@ -17,6 +17,7 @@
 #include "store/postgres/op.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
+#include "store/postgres/row.h"
 #include "store/question.h"
 
 #define WAIT_MS 2000
@@ -78,9 +79,22 @@ static struct hl_body *missing_body(struct asking *a)
     return is_wanted && body->where == HL_BODY_FILE ? body : NULL;
 }
 
+static enum hl_err read_rows(
+    const struct hl_pg_question *question, struct asking *a, const PGresult *result)
+{
+    enum hl_err err = hl_operation_open_listing(a->m);
+    for (int i = 0; i < PQntuples(result) && !err; i++) {
+        struct hl_pg_row row = {.result = result, .row = i};
+        err = question->read_row(a->store, a->m, &row);
+    }
+    return err ? err : hl_operation_close_listing(a->m);
+}
+
 static void read_answer(struct asking *a, const PGresult *result)
 {
-    enum hl_err rc = questions[a->m->msg.type]->read(a->store, a->m, result);
+    const struct hl_pg_question *question = questions[a->m->msg.type];
+    enum hl_err rc =
+        question->read ? question->read(a->store, a->m, result) : read_rows(question, a, result);
     struct hl_body *body = rc ? NULL : missing_body(a);
     if (!body) {
         finish(a, rc);

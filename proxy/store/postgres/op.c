@@ -81,9 +81,7 @@ void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n
 void hl_pg_reply(struct hl_pg_store *s, struct hl_store_msg *m, size_t weight, enum hl_err rc)
 {
     hl_intake_leave(&s->intake, weight);
-    if (rc != HL_OK)
-        hl_operation_clear(m);
-    m->rc = rc;
+    hl_operation_end(m, rc);
     hl_mailbox_post(m->reply_to, &m->msg);
 }
 

@@ -115,24 +115,18 @@ static enum hl_pg_sql bind_list(
     return l->project[0] ? HL_PG_DO_ASK_JOBS_OF_PROJECT : HL_PG_DO_ASK_JOBS;
 }
 
-static enum hl_err read_list(struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_job(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row)
 {
-    struct hl_list_jobs *l = (struct hl_list_jobs *)m;
-    enum hl_err err = HL_OK;
+    struct hl_job job = {0};
     (void)s;
-    for (int i = 0; i < PQntuples(result) && !err; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        struct hl_job job = {0};
-        hl_pg_id(&row, &job.id);
-        hl_str_put_cut(job.project, sizeof(job.project), hl_pg_str(&row));
-        job.version = hl_pg_int(&row);
-        job.ended_ms = hl_pg_int(&row);
-        job.is_stopping = hl_pg_int(&row);
-        job.is_free = hl_pg_int(&row);
-        struct hl_str plan = hl_pg_str(&row);
-        err = hl_list_jobs_add(l, &job, plan, hl_pg_str(&row));
-    }
-    return !err && !hl_id_is_nil(&l->job_id) && l->count == 0 ? HL_ERR_NOT_FOUND : err;
+    hl_pg_id(row, &job.id);
+    hl_str_put_cut(job.project, sizeof(job.project), hl_pg_str(row));
+    job.version = hl_pg_int(row);
+    job.ended_ms = hl_pg_int(row);
+    job.is_stopping = hl_pg_int(row);
+    job.is_free = hl_pg_int(row);
+    struct hl_str plan = hl_pg_str(row);
+    return hl_list_jobs_add((struct hl_list_jobs *)m, &job, plan, hl_pg_str(row));
 }
 
 static enum hl_pg_sql bind_list_pieces(
@@ -147,19 +141,14 @@ static enum hl_pg_sql bind_list_pieces(
     return HL_PG_DO_ASK_JOB_PIECES;
 }
 
-static enum hl_err read_list_pieces(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_piece(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row)
 {
-    enum hl_err err = HL_OK;
+    int64_t n = hl_pg_int(row);
+    unsigned fates = (unsigned)hl_pg_int(row);
     (void)s;
-    for (int i = 0; i < PQntuples(result) && !err; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        int64_t n = hl_pg_int(&row);
-        unsigned fates = (unsigned)hl_pg_int(&row);
-        err = hl_list_job_pieces_add((struct hl_list_job_pieces *)m, n, fates, hl_pg_str(&row));
-    }
-    return err;
+    return hl_list_job_pieces_add((struct hl_list_job_pieces *)m, n, fates, hl_pg_str(row));
 }
 
-const struct hl_pg_question hl_pg_list_jobs = {bind_list, read_list};
-const struct hl_pg_question hl_pg_list_job_pieces = {bind_list_pieces, read_list_pieces};
+const struct hl_pg_question hl_pg_list_jobs = {.bind = bind_list, .read_row = read_job};
+const struct hl_pg_question hl_pg_list_job_pieces = {
+    .bind = bind_list_pieces, .read_row = read_piece};

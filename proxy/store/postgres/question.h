@@ -20,8 +20,9 @@ struct hl_store_msg;
 struct hl_pg_question {
     enum hl_pg_sql (*bind)(
         const struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_store_msg *m);
-    /* Into the message. Errors: NOT_FOUND, CORRUPT, NOMEM. */
+    /* Into the message: the whole, or a list's next row. Errors: NOT_FOUND, CORRUPT, NOMEM. */
     enum hl_err (*read)(struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result);
+    enum hl_err (*read_row)(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row);
 };
 
 extern const struct hl_pg_question hl_pg_get_run, hl_pg_list_runs, hl_pg_get_delivery,

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "store/destination.h"
 #include "store/key.h"
+#include "store/operation.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
 #include "store/postgres/row.h"
@@ -164,8 +165,7 @@ static enum hl_err read_list_deliveries(
         read_count(l, result);
         return HL_OK;
     }
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
+    if (hl_operation_open_listing(m) != HL_OK)
         return HL_ERR_NOMEM;
     bool is_cut = read_end(l, result, &n);
     enum hl_err err = read_deliveries(s, result, n, l->rows, l->limit, &l->count);
@@ -221,8 +221,10 @@ static enum hl_err read_get_delivery(
     return err || count > 0 ? err : HL_ERR_NOT_FOUND;
 }
 
-const struct hl_pg_question hl_pg_get_delivery = {bind_get_delivery, read_get_delivery};
-const struct hl_pg_question hl_pg_list_deliveries = {bind_list_deliveries, read_list_deliveries};
+const struct hl_pg_question hl_pg_get_delivery = {
+    .bind = bind_get_delivery, .read = read_get_delivery};
+const struct hl_pg_question hl_pg_list_deliveries = {
+    .bind = bind_list_deliveries, .read = read_list_deliveries};
 
 /* --- destinations ---------------------------------------------------------------------------- */
 
@@ -264,21 +266,14 @@ void hl_pg_read_destination(
     row->last_status = (uint16_t)hl_pg_int(from);
 }
 
-static enum hl_err read_list_destinations(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_destination(
+    struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *from)
 {
-    struct hl_list_destinations *l = (struct hl_list_destinations *)m;
-    size_t n = (size_t)PQntuples(result);
-    l->has_more = n > l->limit;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    for (size_t i = 0; i < n && i < l->limit; i++) {
-        struct hl_pg_row from = {.result = result, .row = (int)i};
-        hl_pg_read_destination(s, &from, &l->rows[l->count++]);
-    }
+    struct hl_destination_row *row = HL_LISTING_ADD((struct hl_list_destinations *)m);
+    if (row)
+        hl_pg_read_destination(s, from, row);
     return HL_OK;
 }
 
 const struct hl_pg_question hl_pg_list_destinations = {
-    bind_list_destinations, read_list_destinations};
+    .bind = bind_list_destinations, .read_row = read_destination};

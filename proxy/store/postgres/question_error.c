@@ -1,6 +1,4 @@
 /* question_error.c - what went wrong, the most frequent first. The server looks, groups and orders. */
-#include <stdlib.h>
-
 #include "base/id.h"
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
@@ -34,8 +32,17 @@ static void read_whole(struct hl_pg_row *from, struct hl_list_errors *l)
     l->counted_ms = looks == HL_ERROR_LOOKS ? oldest_ms : l->since_ms;
 }
 
-static void read_row(struct hl_pg_row *from, struct hl_error_row *row)
+static enum hl_err read_row(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *from)
 {
+    struct hl_list_errors *l = (struct hl_list_errors *)m;
+    (void)s;
+    if (hl_pg_next_is_null(from)) {
+        read_whole(from, l);
+        return HL_OK;
+    }
+    struct hl_error_row *row = HL_LISTING_ADD(l);
+    if (!row)
+        return HL_OK;
     hl_str_put_cut(row->project, sizeof(row->project), hl_pg_str(from));
     hl_str_put_cut(row->app, sizeof(row->app), hl_pg_str(from));
     row->reason = (enum hl_run_reason)hl_pg_int(from);
@@ -43,24 +50,7 @@ static void read_row(struct hl_pg_row *from, struct hl_error_row *row)
     row->count = (uint64_t)hl_pg_int(from);
     row->first_ms = hl_pg_int(from);
     row->last_ms = hl_pg_int(from);
-}
-
-static enum hl_err read_list_errors(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
-{
-    struct hl_list_errors *l = (struct hl_list_errors *)m;
-    (void)s;
-    l->rows = calloc(HL_ERRORS_MAX, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    for (int i = 0; i < PQntuples(result); i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        if (hl_pg_next_is_null(&row))
-            read_whole(&row, l);
-        else if (l->count < HL_ERRORS_MAX)
-            read_row(&row, &l->rows[l->count++]);
-    }
     return HL_OK;
 }
 
-const struct hl_pg_question hl_pg_list_errors = {bind_list_errors, read_list_errors};
+const struct hl_pg_question hl_pg_list_errors = {.bind = bind_list_errors, .read_row = read_row};

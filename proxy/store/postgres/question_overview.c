@@ -151,4 +151,4 @@ static enum hl_err read_overview(
     return HL_OK;
 }
 
-const struct hl_pg_question hl_pg_overview = {bind_overview, read_overview};
+const struct hl_pg_question hl_pg_overview = {.bind = bind_overview, .read = read_overview};

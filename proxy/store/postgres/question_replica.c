@@ -1,6 +1,4 @@
 /* question_replica.c - who shares the store. `hookline store status` shows the same rows (status.c). */
-#include <stdlib.h>
-
 #include "store/postgres/param.h"
 #include "store/postgres/question.h"
 #include "store/postgres/row.h"
@@ -15,8 +13,12 @@ static enum hl_pg_sql bind_list_replicas(
     return HL_PG_DO_ASK_REPLICAS;
 }
 
-static void read_row(struct hl_pg_row *from, struct hl_replica_row *row)
+static enum hl_err read_row(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *from)
 {
+    struct hl_replica_row *row = HL_LISTING_ADD((struct hl_list_replicas *)m);
+    (void)s;
+    if (!row)
+        return HL_OK;
     hl_pg_id(from, &row->id);
     hl_str_put_cut(row->name, sizeof(row->name), hl_pg_str(from));
     hl_str_put_cut(row->role, sizeof(row->role), hl_pg_str(from));
@@ -27,21 +29,8 @@ static void read_row(struct hl_pg_row *from, struct hl_replica_row *row)
     row->beat_age_ms = hl_pg_int(from);
     row->runs = (uint64_t)hl_pg_int(from);
     row->deliveries = (uint64_t)hl_pg_int(from);
-}
-
-static enum hl_err read_list_replicas(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
-{
-    struct hl_list_replicas *l = (struct hl_list_replicas *)m;
-    (void)s;
-    l->rows = calloc(HL_LIST_MAX, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    for (int i = 0; i < PQntuples(result) && l->count < HL_LIST_MAX; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        read_row(&row, &l->rows[l->count++]);
-    }
     return HL_OK;
 }
 
-const struct hl_pg_question hl_pg_list_replicas = {bind_list_replicas, read_list_replicas};
+const struct hl_pg_question hl_pg_list_replicas = {
+    .bind = bind_list_replicas, .read_row = read_row};

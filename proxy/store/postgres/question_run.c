@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/priority.h"
+#include "store/operation.h"
 #include "store/postgres/param.h"
 #include "store/postgres/thread.h"
 #include "store/postgres/question.h"
@@ -16,10 +17,8 @@
 void hl_pg_add_bounds(struct hl_pg_params *p, const struct hl_id *before, int64_t since_ms,
     int64_t until_ms, const struct hl_run_search *search)
 {
-    struct hl_id until = until_ms ? hl_id_first_at(until_ms) : hl_id_last();
-    struct hl_id from = hl_id_first_at(since_ms);
-    if (!hl_id_is_nil(before) && memcmp(before, &until, sizeof(until)) < 0)
-        until = *before;
+    struct hl_id until, from;
+    hl_list_bounds(before, since_ms, until_ms, &until, &from);
     if (search)
         hl_run_search_narrow(search, &until, &from);
     hl_pg_add_id(p, HL_PG_P_BEFORE, &until);
@@ -308,9 +307,7 @@ static enum hl_err read_list_runs(
         read_counts(l, result);
         return HL_OK;
     }
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
+    err = hl_operation_open_listing(m);
     for (int i = 0; i < PQntuples(result) && !l->has_more && !err; i++) {
         struct hl_pg_row row = {.result = result, .row = i};
         bool is_end = hl_pg_int(&row);
@@ -323,5 +320,5 @@ static enum hl_err read_list_runs(
     return err;
 }
 
-const struct hl_pg_question hl_pg_get_run = {bind_get_run, read_get_run};
-const struct hl_pg_question hl_pg_list_runs = {bind_list_runs, read_list_runs};
+const struct hl_pg_question hl_pg_get_run = {.bind = bind_get_run, .read = read_get_run};
+const struct hl_pg_question hl_pg_list_runs = {.bind = bind_list_runs, .read = read_list_runs};

@@ -1,5 +1,4 @@
 /* question_shared.c - what is asked of what all replicas share: accounts, who changed what, keys, names of apps. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/id.h"
@@ -25,22 +24,16 @@ static enum hl_pg_sql bind_list_accounts(
     return HL_PG_DO_ASK_ACCOUNTS;
 }
 
-static enum hl_err read_list_accounts(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_account(
+    struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row)
 {
     struct hl_list_accounts *l = (struct hl_list_accounts *)m;
+    struct hl_account *account = HL_LISTING_ADD(l);
     (void)s;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
-    int n = PQntuples(result);
-    l->has_more = n > (int)l->limit;
-    for (int i = 0; i < n && l->count < l->limit; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        hl_pg_account(&row, &l->rows[l->count++]);
-    }
-    if (l->count > 0)
-        l->next = l->rows[l->count - 1].id;
+    if (!account)
+        return HL_OK;
+    hl_pg_account(row, account);
+    l->next = account->id;
     return HL_OK;
 }
 
@@ -50,7 +43,7 @@ static enum hl_pg_sql bind_list_audit(
     (void)s;
     const struct hl_list_audit *l = (const struct hl_list_audit *)m;
     struct hl_id from, before;
-    hl_list_audit_bounds(l, &from, &before);
+    hl_list_bounds(&l->before, l->since_ms, l->until_ms, &before, &from);
     hl_pg_add_id(p, HL_PG_P_FROM, &from);
     hl_pg_add_id(p, HL_PG_P_BEFORE, &before);
     hl_pg_add_int(p, HL_PG_P_ACTION, l->action);
@@ -60,21 +53,15 @@ static enum hl_pg_sql bind_list_audit(
     return l->project[0] ? HL_PG_DO_ASK_AUDIT_OF_PROJECT : HL_PG_DO_ASK_AUDIT;
 }
 
-static enum hl_err read_list_audit(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_audit(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row)
 {
-    enum hl_err err = HL_OK;
+    struct hl_audit audit = {0};
     (void)s;
-    for (int i = 0; i < PQntuples(result) && !err; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        struct hl_audit audit = {0};
-        hl_pg_id(&row, &audit.id);
-        hl_str_put_cut(audit.project, sizeof(audit.project), hl_pg_str(&row));
-        audit.action = (enum hl_audit_action)hl_pg_int(&row);
-        audit.count = hl_pg_int(&row);
-        err = hl_list_audit_add((struct hl_list_audit *)m, &audit, hl_pg_str(&row));
-    }
-    return err;
+    hl_pg_id(row, &audit.id);
+    hl_str_put_cut(audit.project, sizeof(audit.project), hl_pg_str(row));
+    audit.action = (enum hl_audit_action)hl_pg_int(row);
+    audit.count = hl_pg_int(row);
+    return hl_list_audit_add((struct hl_list_audit *)m, &audit, hl_pg_str(row));
 }
 
 static enum hl_pg_sql bind_get_settings(
@@ -126,18 +113,12 @@ static enum hl_pg_sql bind_list_apps(
     return l->project[0] ? HL_PG_DO_ASK_APPS : HL_PG_DO_ASK_PROJECTS;
 }
 
-static enum hl_err read_list_apps(
-    struct hl_pg_store *s, struct hl_store_msg *m, const PGresult *result)
+static enum hl_err read_name(struct hl_pg_store *s, struct hl_store_msg *m, struct hl_pg_row *row)
 {
-    struct hl_list_apps *l = (struct hl_list_apps *)m;
+    struct hl_name *name = HL_LISTING_ADD((struct hl_list_apps *)m);
     (void)s;
-    l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
-    if (!l->names)
-        return HL_ERR_NOMEM;
-    for (int i = 0; i < PQntuples(result) && l->count < HL_LIST_MAX; i++) {
-        struct hl_pg_row row = {.result = result, .row = i};
-        hl_str_put_cut(l->names[l->count++], sizeof(*l->names), hl_pg_str(&row));
-    }
+    if (name)
+        hl_str_put_cut(name->text, sizeof(name->text), hl_pg_str(row));
     return HL_OK;
 }
 
@@ -165,9 +146,11 @@ static enum hl_err read_list_keys(
     return HL_OK;
 }
 
-const struct hl_pg_question hl_pg_list_accounts = {bind_list_accounts, read_list_accounts};
-const struct hl_pg_question hl_pg_list_audit = {bind_list_audit, read_list_audit};
-const struct hl_pg_question hl_pg_get_settings = {bind_get_settings, read_get_settings};
-const struct hl_pg_question hl_pg_get_alerts = {bind_get_alerts, read_get_alerts};
-const struct hl_pg_question hl_pg_list_apps = {bind_list_apps, read_list_apps};
-const struct hl_pg_question hl_pg_list_keys = {bind_list_keys, read_list_keys};
+const struct hl_pg_question hl_pg_list_accounts = {
+    .bind = bind_list_accounts, .read_row = read_account};
+const struct hl_pg_question hl_pg_list_audit = {.bind = bind_list_audit, .read_row = read_audit};
+const struct hl_pg_question hl_pg_get_settings = {
+    .bind = bind_get_settings, .read = read_get_settings};
+const struct hl_pg_question hl_pg_get_alerts = {.bind = bind_get_alerts, .read = read_get_alerts};
+const struct hl_pg_question hl_pg_list_apps = {.bind = bind_list_apps, .read_row = read_name};
+const struct hl_pg_question hl_pg_list_keys = {.bind = bind_list_keys, .read = read_list_keys};

@@ -113,28 +113,26 @@ enum hl_err hl_account_touch(struct hl_driver *d, const struct hl_touch_accounts
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_list_accounts *l)
+static enum hl_err read_row(struct hl_sql_row *row, struct hl_store_msg *m)
 {
+    struct hl_list_accounts *l = (struct hl_list_accounts *)m;
+    struct hl_account *account = HL_LISTING_ADD(l);
+    if (!account)
+        return HL_OK;
+    read_account(row, account);
+    l->next = account->id;
+    return HL_OK;
+}
+
+enum hl_err hl_sqlite_answer_list_accounts(struct hl_reading *r, struct hl_store_msg *m)
+{
+    struct hl_list_accounts *l = (struct hl_list_accounts *)m;
     enum hl_ask which = l->project[0] ? HL_ASK_ACCOUNTS_OF_PROJECT : HL_ASK_ACCOUNTS;
     struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
     struct hl_sql_args *args = hl_reading_bind(r, which);
-    struct hl_sql_row row;
-    enum hl_err err;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
     hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
     hl_sql_bind_int(args, HL_ASK_P_MAX, l->limit + 1);
     if (l->project[0])
         hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
-    while (!(err = hl_reading_row(r, which, &row))) {
-        if (l->count == l->limit) {
-            l->has_more = true;
-            break;
-        }
-        read_account(&row, &l->rows[l->count]);
-        l->next = l->rows[l->count++].id;
-    }
-    hl_reading_done(r, which);
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return hl_reading_list(r, which, &l->m, read_row);
 }

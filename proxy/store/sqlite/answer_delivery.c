@@ -10,6 +10,7 @@
 #include "store/attempt.h"
 #include "store/destination.h"
 #include "store/key.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/sqlite/merge.h"
 #include "store/sqlite/reading.h"
@@ -106,8 +107,9 @@ static enum hl_err ask_attempts(
     return err == HL_ERR_NOT_FOUND ? count_attempts(r, row) : err;
 }
 
-enum hl_err hl_sqlite_answer_get_delivery(struct hl_reading *r, struct hl_get_delivery *g)
+enum hl_err hl_sqlite_answer_get_delivery(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_get_delivery *g = (struct hl_get_delivery *)m;
     enum hl_err err = ask_delivery(r, &g->delivery_id, &g->delivery, g);
     if (!err && !hl_store_name_fits(g->delivery.project, g->project))
         err = HL_ERR_NOT_FOUND;
@@ -140,13 +142,14 @@ static bool is_wanted(const struct hl_list_deliveries *l, const struct hl_delive
 
 /* The last attempt that has ended has such a status. */
 static enum hl_err is_searched(
-    struct hl_reading *r, const struct hl_status_range *status, const struct hl_id *id, bool *fits)
+    struct hl_reading *r, const void *list, const struct hl_id *id, bool *fits)
 {
+    const struct hl_list_deliveries *l = list;
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_LAST_STATUS);
     hl_sql_bind_id(args, HL_ASK_P_DELIVERY_ID, id);
     enum hl_err err = hl_reading_row(r, HL_ASK_LAST_STATUS, &row);
-    *fits = !err && hl_status_range_fits(status, (uint16_t)hl_sql_int(&row));
+    *fits = !err && hl_status_range_fits(&l->status, (uint16_t)hl_sql_int(&row));
     if (!err)
         hl_reading_done(r, HL_ASK_LAST_STATUS);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
@@ -169,30 +172,16 @@ static enum hl_err add_row(
     return err;
 }
 
-/* The next id of the list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
-static enum hl_err next_searched(struct hl_reading *r, struct hl_list_deliveries *l,
-    struct hl_merge *merge, uint32_t *looks, struct hl_id *id)
-{
-    bool fits = !l->status.is_set;
-    enum hl_err err = hl_merge_next(merge, id);
-    while (!err && !fits) {
-        err = is_searched(r, &l->status, id, &fits);
-        if (err || fits)
-            break;
-        l->next = *id;
-        l->has_more = --*looks == 0;
-        err = l->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(merge, id);
-    }
-    return err;
-}
-
 static enum hl_err fill(struct hl_reading *r, struct hl_list_deliveries *l, struct hl_merge *merge)
 {
-    uint32_t looks = HL_SEARCH_RECORDS;
+    struct hl_merge_search search = {.list = l,
+        .listing = &l->listing,
+        .fits = l->status.is_set ? is_searched : NULL,
+        .looks = HL_SEARCH_RECORDS};
     uint32_t limit = l->only_counts ? HL_SEARCH_RECORDS : l->limit;
     struct hl_id id;
     enum hl_err err = HL_OK;
-    while (!err && !(err = next_searched(r, l, merge, &looks, &id))) {
+    while (!err && !(err = hl_merge_next_fitting(merge, &search, &id))) {
         if (l->count == limit) {
             l->has_more = true;
             break;
@@ -206,19 +195,16 @@ static enum hl_err fill(struct hl_reading *r, struct hl_list_deliveries *l, stru
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_list_deliveries *l)
+enum hl_err hl_sqlite_answer_list_deliveries(struct hl_reading *r, struct hl_store_msg *m)
 {
-    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
-    struct hl_id from = hl_id_first_at(l->since_ms);
-    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
+    struct hl_list_deliveries *l = (struct hl_list_deliveries *)m;
+    struct hl_id before, from;
     struct hl_merge merge;
     bool of_run = !hl_id_is_nil(&l->run_id), of_lane = !of_run && l->destination[0];
     bool walks = l->only_counts || l->status.is_set;
     uint64_t lane = of_lane ? hl_key_lane(r->sealer.key, hl_str_from(l->destination)) : 0;
-    if (memcmp(&until, &before, sizeof(until)) < 0)
-        before = until;
-    l->rows = l->only_counts ? NULL : calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows && !l->only_counts)
+    hl_list_bounds(&l->before, l->since_ms, l->until_ms, &before, &from);
+    if (!l->only_counts && hl_operation_open_listing(&l->m) != HL_OK)
         return HL_ERR_NOMEM;
     hl_merge_init(&merge, r,
         of_run    ? HL_ASK_DELIVERY_IDS_OF_RUN
@@ -332,21 +318,20 @@ enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char *project, int
     return err;
 }
 
-enum hl_err hl_sqlite_answer_list_destinations(struct hl_reading *r, struct hl_list_destinations *l)
+enum hl_err hl_sqlite_answer_list_destinations(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_list_destinations *l = (struct hl_list_destinations *)m;
     struct hl_destination_tally *tally = malloc(sizeof(*tally));
     int64_t lane = (int64_t)l->after;
     bool has_after = l->has_after;
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    enum hl_err err = l->rows && tally ? HL_OK : HL_ERR_NOMEM;
+    enum hl_err err = tally ? hl_operation_open_listing(&l->m) : HL_ERR_NOMEM;
     while (!err && !(err = next_lane(r, l->project, has_after, lane, &lane))) {
         has_after = true;
-        if (l->count == l->limit) {
-            l->has_more = true;
+        struct hl_destination_row *row = HL_LISTING_ADD(l);
+        if (!row)
             break;
-        }
-        err = hl_sqlite_answer_lane(r, l->project, lane, tally, &l->rows[l->count]);
-        l->count += !err;
+        err = hl_sqlite_answer_lane(r, l->project, lane, tally, row);
+        l->count -= err != HL_OK;
     }
     free(tally);
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;

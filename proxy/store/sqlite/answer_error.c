@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/sqlite/reading.h"
 
@@ -109,10 +110,11 @@ static enum hl_err count(struct kinds *k, struct kind like, int64_t ms, struct h
 
 static enum hl_err count_failures(struct hl_reading *r, struct hl_list_errors *l, struct kinds *k)
 {
-    struct hl_id before = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
-    struct hl_id from = hl_id_first_at(l->since_ms), id;
+    static const struct hl_id newest;
+    struct hl_id before, from, id;
     struct hl_sql_row row;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_FAILURES);
+    hl_list_bounds(&newest, l->since_ms, l->until_ms, &before, &from);
     hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
     hl_sql_bind_text(args, HL_ASK_P_APP, hl_str_from(l->app));
     hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
@@ -176,11 +178,8 @@ static enum hl_err fill(struct hl_reading *r, struct hl_list_errors *l, const st
 {
     const struct kind *top[HL_ERRORS_MAX];
     size_t n = choose(k, top);
-    enum hl_err err = HL_OK;
+    enum hl_err err = hl_operation_open_listing(&l->m);
     l->kinds = k->n;
-    l->rows = calloc(HL_ERRORS_MAX, sizeof(*l->rows));
-    if (!l->rows)
-        return HL_ERR_NOMEM;
     for (size_t i = 0; i < n && !err; i++) {
         struct hl_error_row *row = &l->rows[l->count++];
         *row = (struct hl_error_row){.reason = top[i]->reason,
@@ -194,8 +193,9 @@ static enum hl_err fill(struct hl_reading *r, struct hl_list_errors *l, const st
     return err;
 }
 
-enum hl_err hl_sqlite_answer_list_errors(struct hl_reading *r, struct hl_list_errors *l)
+enum hl_err hl_sqlite_answer_list_errors(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_list_errors *l = (struct hl_list_errors *)m;
     struct kinds k = {.texts.max = TEXTS_MAX};
     l->failures = 0;
     l->counted_ms = l->since_ms;

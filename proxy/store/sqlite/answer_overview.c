@@ -113,8 +113,9 @@ static enum hl_err ask_worst(struct hl_reading *r, struct hl_overview *o)
     return err;
 }
 
-enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_overview *o)
+enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_overview *o = (struct hl_overview *)m;
     enum hl_err err = hl_overview_begin(o);
     if (!err)
         err = ask_minutes(r, o);

@@ -202,8 +202,9 @@ static enum hl_err ask_reruns(struct hl_reading *r, struct hl_get_run *g)
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g)
+enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_get_run *g = (struct hl_get_run *)m;
     enum hl_err err = hl_reading_run(r, &g->run_id, g->with_body, &g->run, &g->outcome);
     if (err)
         return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/sqlite/merge.h"
 #include "store/sqlite/reading.h"
@@ -75,28 +76,12 @@ static enum hl_err look_at(struct hl_reading *r, const struct hl_list_runs *l,
 }
 
 static enum hl_err is_searched(
-    struct hl_reading *r, const struct hl_list_runs *l, const struct hl_id *id, bool *fits)
+    struct hl_reading *r, const void *list, const struct hl_id *id, bool *fits)
 {
+    const struct hl_list_runs *l = list;
     enum hl_run_state state;
     *fits = hl_run_search_fits_id(&l->search, id);
     return *fits && hl_run_search_reads(&l->search) ? look_at(r, l, id, fits, &state) : HL_OK;
-}
-
-/* The next id of a list. NOT_FOUND: there is none, or `*looks` are used up, which l->has_more says. */
-static enum hl_err next_searched(struct hl_reading *r, struct hl_list_runs *l,
-    struct hl_merge *merge, uint32_t *looks, struct hl_id *id)
-{
-    bool fits = !hl_run_search_walks(&l->search);
-    enum hl_err err = hl_merge_next(merge, id);
-    while (!err && !fits) {
-        err = is_searched(r, l, id, &fits);
-        if (err || fits)
-            break;
-        l->next = *id;
-        l->has_more = --*looks == 0;
-        err = l->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(merge, id);
-    }
-    return err;
 }
 
 /* Of those that are asked for the one that the fewest runs have: the others are looked for in these. */
@@ -149,10 +134,12 @@ static enum hl_err list_indexed(struct hl_reading *r, struct hl_list_runs *l,
     struct hl_id id;
     struct hl_run_row *row;
     bool walks = hl_run_search_walks(&l->search);
-    uint32_t looks =
+    struct hl_merge_search search = {.list = l, .listing = &l->listing};
+    search.fits = walks ? is_searched : NULL;
+    search.looks =
         hl_run_search_reads(&l->search) && !l->search.has_tail ? HL_SEARCH_RECORDS : HL_SEARCH_IDS;
     enum hl_err err = open_index(&merge, r, l, before, from, walks ? SEARCH_PIECE : l->limit + 1);
-    while (!err && !(err = next_searched(r, l, &merge, &looks, &id))) {
+    while (!err && !(err = hl_merge_next_fitting(&merge, &search, &id))) {
         if (l->count == l->limit) {
             l->has_more = true;
             break;
@@ -301,16 +288,15 @@ static enum hl_err list_queued(struct hl_reading *r, struct hl_list_runs *l,
     return err == HL_ERR_NOT_FOUND ? HL_OK : err;
 }
 
-enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l)
+enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_store_msg *m)
 {
-    struct hl_id until = l->until_ms ? hl_id_first_at(l->until_ms) : hl_id_last();
-    struct hl_id from = hl_id_first_at(l->since_ms);
-    struct hl_id before = hl_id_is_nil(&l->before) ? hl_id_last() : l->before;
-    if (memcmp(&until, &before, sizeof(until)) < 0)
-        before = until;
+    struct hl_list_runs *l = (struct hl_list_runs *)m;
+    static const struct hl_id newest;
+    struct hl_id until, before, from;
+    hl_list_bounds(&newest, l->since_ms, l->until_ms, &until, &from);
+    hl_list_bounds(&l->before, l->since_ms, l->until_ms, &before, &from);
     hl_run_search_narrow(&l->search, &before, &from);
-    l->rows = calloc(l->limit, sizeof(*l->rows));
-    if (!l->rows)
+    if (hl_operation_open_listing(&l->m) != HL_OK)
         return HL_ERR_NOMEM;
     if (l->state == HL_RUN_QUEUED)
         return list_queued(r, l, &until, &from);

@@ -191,19 +191,21 @@ void hl_app_free_minutes(struct hl_database *db)
 
 /* --- the list ----------------------------------------------------------------------------------- */
 
-enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l)
+static enum hl_err read_name(struct hl_sql_row *row, struct hl_store_msg *m)
 {
+    struct hl_name *name = HL_LISTING_ADD((struct hl_list_apps *)m);
+    if (name)
+        hl_str_put_cut(name->text, sizeof(name->text), hl_sql_str(row));
+    return HL_OK;
+}
+
+enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_store_msg *m)
+{
+    struct hl_list_apps *l = (struct hl_list_apps *)m;
     enum hl_ask which = *l->project ? HL_ASK_APP_NAMES : HL_ASK_PROJECT_NAMES;
-    struct hl_sql_row row;
-    enum hl_err err;
-    l->names = calloc(HL_LIST_MAX, sizeof(*l->names));
-    if (!l->names)
-        return HL_ERR_NOMEM;
     struct hl_sql_args *args = hl_reading_bind(r, which);
     if (*l->project)
         hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
     hl_sql_bind_int(args, HL_ASK_P_MAX, HL_LIST_MAX);
-    while (!(err = hl_reading_row(r, which, &row)))
-        hl_str_put_cut(l->names[l->count++], sizeof(*l->names), hl_sql_str(&row));
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return hl_reading_list(r, which, &l->m, read_name);
 }

@@ -4,6 +4,7 @@
 
 #include "base/id.h"
 #include "store/audit.h"
+#include "store/search.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/reading.h"
 
@@ -59,35 +60,28 @@ enum hl_err hl_sqlite_answer_text(struct hl_reading *r, const char *name, struct
 
 /* ---- the list ---- */
 
-static enum hl_err read_row(struct hl_list_audit *l, struct hl_sql_row *row)
+static enum hl_err read_row(struct hl_sql_row *row, struct hl_store_msg *m)
 {
     struct hl_audit audit = {0};
     hl_sql_id(row, &audit.id);
     hl_str_put_cut(audit.project, sizeof(audit.project), hl_sql_str(row));
     audit.action = (enum hl_audit_action)hl_sql_int(row);
     audit.count = hl_sql_int(row);
-    return hl_list_audit_add(l, &audit, hl_sql_str(row));
+    return hl_list_audit_add((struct hl_list_audit *)m, &audit, hl_sql_str(row));
 }
 
-enum hl_err hl_sqlite_answer_list_audit(struct hl_reading *r, struct hl_list_audit *l)
+enum hl_err hl_sqlite_answer_list_audit(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_list_audit *l = (struct hl_list_audit *)m;
     enum hl_ask which = l->project[0] ? HL_ASK_AUDIT_OF_PROJECT : HL_ASK_AUDIT;
     struct hl_id from, before;
     struct hl_sql_args *args = hl_reading_bind(r, which);
-    struct hl_sql_row row;
-    enum hl_err err;
-    hl_list_audit_bounds(l, &from, &before);
+    hl_list_bounds(&l->before, l->since_ms, l->until_ms, &before, &from);
     hl_sql_bind_id(args, HL_ASK_P_FROM, &from);
     hl_sql_bind_id(args, HL_ASK_P_BEFORE, &before);
     hl_sql_bind_int(args, HL_ASK_P_ACTION, l->action);
     hl_sql_bind_int(args, HL_ASK_P_MAX, l->limit + 1);
     if (l->project[0])
         hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
-    while (!(err = hl_reading_row(r, which, &row))) {
-        err = read_row(l, &row);
-        if (err)
-            break;
-    }
-    hl_reading_done(r, which);
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return hl_reading_list(r, which, &l->m, read_row);
 }

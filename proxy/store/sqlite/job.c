@@ -77,7 +77,7 @@ enum hl_err hl_job_stop(struct hl_driver *d, const struct hl_stop_job *s, bool *
 
 /* ---- lists ---- */
 
-static enum hl_err read_job(struct hl_list_jobs *l, struct hl_sql_row *row)
+static enum hl_err read_job(struct hl_sql_row *row, struct hl_store_msg *m)
 {
     struct hl_job job = {.is_free = true};
     hl_sql_id(row, &job.id);
@@ -86,19 +86,18 @@ static enum hl_err read_job(struct hl_list_jobs *l, struct hl_sql_row *row)
     job.ended_ms = hl_sql_int(row);
     job.is_stopping = hl_sql_int(row);
     struct hl_str plan = hl_sql_str(row);
-    return hl_list_jobs_add(l, &job, plan, hl_sql_str(row));
+    return hl_list_jobs_add((struct hl_list_jobs *)m, &job, plan, hl_sql_str(row));
 }
 
-enum hl_err hl_sqlite_answer_list_jobs(struct hl_reading *r, struct hl_list_jobs *l)
+enum hl_err hl_sqlite_answer_list_jobs(struct hl_reading *r, struct hl_store_msg *m)
 {
+    struct hl_list_jobs *l = (struct hl_list_jobs *)m;
     enum hl_ask which = !hl_id_is_nil(&l->job_id) ? HL_ASK_JOB
                         : l->only_open            ? HL_ASK_JOBS_OPEN
                         : l->project[0]           ? HL_ASK_JOBS_OF_PROJECT
                                                   : HL_ASK_JOBS;
     struct hl_sql_args *args = hl_reading_bind(r, which);
     struct hl_id last = hl_id_last();
-    struct hl_sql_row row;
-    enum hl_err err;
     if (which == HL_ASK_JOB)
         hl_sql_bind_id(args, HL_ASK_P_JOB_ID, &l->job_id);
     else
@@ -107,33 +106,23 @@ enum hl_err hl_sqlite_answer_list_jobs(struct hl_reading *r, struct hl_list_jobs
         hl_sql_bind_text(args, HL_ASK_P_PROJECT, hl_str_from(l->project));
     if (which != HL_ASK_JOB)
         hl_sql_bind_int(args, HL_ASK_P_MAX, (int64_t)l->limit + 1);
-    while (!(err = hl_reading_row(r, which, &row))) {
-        err = read_job(l, &row);
-        if (err)
-            break;
-    }
-    hl_reading_done(r, which);
-    if (err != HL_ERR_NOT_FOUND)
-        return err;
-    return which == HL_ASK_JOB && l->count == 0 ? HL_ERR_NOT_FOUND : HL_OK;
+    return hl_reading_list(r, which, &l->m, read_job);
 }
 
-enum hl_err hl_sqlite_answer_list_job_pieces(struct hl_reading *r, struct hl_list_job_pieces *l)
+static enum hl_err read_piece(struct hl_sql_row *row, struct hl_store_msg *m)
 {
+    int64_t n = hl_sql_int(row);
+    unsigned fates = (unsigned)hl_sql_int(row);
+    return hl_list_job_pieces_add((struct hl_list_job_pieces *)m, n, fates, hl_sql_str(row));
+}
+
+enum hl_err hl_sqlite_answer_list_job_pieces(struct hl_reading *r, struct hl_store_msg *m)
+{
+    struct hl_list_job_pieces *l = (struct hl_list_job_pieces *)m;
     struct hl_sql_args *args = hl_reading_bind(r, HL_ASK_JOB_PIECES);
-    struct hl_sql_row row;
-    enum hl_err err;
     hl_sql_bind_id(args, HL_ASK_P_JOB_ID, &l->job_id);
     hl_sql_bind_int(args, HL_ASK_P_FROM, l->from);
     hl_sql_bind_int(args, HL_ASK_P_FATES, l->fates);
     hl_sql_bind_int(args, HL_ASK_P_MAX, (int64_t)l->limit + 1);
-    while (!(err = hl_reading_row(r, HL_ASK_JOB_PIECES, &row))) {
-        int64_t n = hl_sql_int(&row);
-        unsigned fates = (unsigned)hl_sql_int(&row);
-        err = hl_list_job_pieces_add(l, n, fates, hl_sql_str(&row));
-        if (err)
-            break;
-    }
-    hl_reading_done(r, HL_ASK_JOB_PIECES);
-    return err == HL_ERR_NOT_FOUND ? HL_OK : err;
+    return hl_reading_list(r, HL_ASK_JOB_PIECES, &l->m, read_piece);
 }

@@ -103,6 +103,22 @@ enum hl_err hl_merge_next(struct hl_merge *m, struct hl_id *id)
     return HL_OK;
 }
 
+enum hl_err hl_merge_next_fitting(
+    struct hl_merge *m, struct hl_merge_search *search, struct hl_id *id)
+{
+    bool fits = !search->fits;
+    enum hl_err err = hl_merge_next(m, id);
+    while (!err && !fits) {
+        err = search->fits(m->reading, search->list, id, &fits);
+        if (err || fits)
+            break;
+        search->listing->next = *id;
+        search->listing->has_more = --search->looks == 0;
+        err = search->listing->has_more ? HL_ERR_NOT_FOUND : hl_merge_next(m, id);
+    }
+    return err;
+}
+
 enum hl_err hl_merge_each_app(struct hl_merge *m, const char *project, const char *app,
     enum hl_err (*add)(struct hl_merge *m, int64_t app_id, const void *arg), const void *arg)
 {

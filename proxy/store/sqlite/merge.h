@@ -4,6 +4,7 @@
 #define HL_STORE_SQLITE_MERGE_H
 
 #include "base/id.h"
+#include "store/listing.h"
 #include "store/sqlite/reading.h"
 
 struct hl_merge_part {
@@ -36,6 +37,18 @@ HL_MUST_CHECK enum hl_err hl_merge_add(
     struct hl_merge *m, int64_t app_id, bool is_async, int state);
 /* NOT_FOUND: there are no more. */
 HL_MUST_CHECK enum hl_err hl_merge_next(struct hl_merge *m, struct hl_id *id);
+
+/* Where no index leads: each id is looked at, but no more than `looks` of those that do not fit. */
+struct hl_merge_search {
+    const void *list; /* what `fits` is told */
+    enum hl_err (*fits)(struct hl_reading *r, const void *list, const struct hl_id *id,
+        bool *fits); /* NULL: all do */
+    uint32_t looks;
+    struct hl_listing *listing;
+};
+/* The next one that fits. NOT_FOUND: there is none, or the looks are used up, and the listing goes on behind the last. */
+HL_MUST_CHECK enum hl_err hl_merge_next_fitting(
+    struct hl_merge *m, struct hl_merge_search *search, struct hl_id *id);
 
 /* Calls `add` for each app that the names fit (empty: any). */
 HL_MUST_CHECK enum hl_err hl_merge_each_app(struct hl_merge *m, const char *project,

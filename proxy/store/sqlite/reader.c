@@ -10,7 +10,6 @@
 #include "loop/thread.h"
 #include "store/alert.h"
 #include "store/audit.h"
-#include "store/job.h"
 #include "store/op.h"
 #include "store/operation.h"
 #include "store/path.h"
@@ -32,40 +31,36 @@ struct hl_sqlite_reader {
 
 /* --- answers -------------------------------------------------------------------------------- */
 
+static enum hl_err answer_get_settings(struct hl_reading *r, struct hl_store_msg *m)
+{
+    return hl_sqlite_answer_text(r, "settings", &((struct hl_get_settings *)m)->value);
+}
+
+static enum hl_err answer_get_alerts(struct hl_reading *r, struct hl_store_msg *m)
+{
+    return hl_sqlite_answer_text(r, "alerts", &((struct hl_get_alerts *)m)->value);
+}
+
 enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m)
 {
-    switch (m->msg.type) {
-    case HL_STORE_GET_RUN:
-        return hl_sqlite_answer_get_run(r, (struct hl_get_run *)m);
-    case HL_STORE_LIST_RUNS:
-        return hl_sqlite_answer_list_runs(r, (struct hl_list_runs *)m);
-    case HL_STORE_GET_DELIVERY:
-        return hl_sqlite_answer_get_delivery(r, (struct hl_get_delivery *)m);
-    case HL_STORE_LIST_DELIVERIES:
-        return hl_sqlite_answer_list_deliveries(r, (struct hl_list_deliveries *)m);
-    case HL_STORE_LIST_DESTINATIONS:
-        return hl_sqlite_answer_list_destinations(r, (struct hl_list_destinations *)m);
-    case HL_STORE_LIST_APPS:
-        return hl_sqlite_answer_list_apps(r, (struct hl_list_apps *)m);
-    case HL_STORE_OVERVIEW:
-        return hl_sqlite_answer_overview(r, (struct hl_overview *)m);
-    case HL_STORE_LIST_ERRORS:
-        return hl_sqlite_answer_list_errors(r, (struct hl_list_errors *)m);
-    case HL_STORE_LIST_ACCOUNTS:
-        return hl_sqlite_answer_list_accounts(r, (struct hl_list_accounts *)m);
-    case HL_STORE_GET_SETTINGS:
-        return hl_sqlite_answer_text(r, "settings", &((struct hl_get_settings *)m)->value);
-    case HL_STORE_GET_ALERTS:
-        return hl_sqlite_answer_text(r, "alerts", &((struct hl_get_alerts *)m)->value);
-    case HL_STORE_LIST_AUDIT:
-        return hl_sqlite_answer_list_audit(r, (struct hl_list_audit *)m);
-    case HL_STORE_LIST_JOBS:
-        return hl_sqlite_answer_list_jobs(r, (struct hl_list_jobs *)m);
-    case HL_STORE_LIST_JOB_PIECES:
-        return hl_sqlite_answer_list_job_pieces(r, (struct hl_list_job_pieces *)m);
-    default:
-        return HL_ERR_INVALID;
-    }
+    static hl_sqlite_answer *const answers[] = {
+        [HL_STORE_GET_RUN] = hl_sqlite_answer_get_run,
+        [HL_STORE_LIST_RUNS] = hl_sqlite_answer_list_runs,
+        [HL_STORE_GET_DELIVERY] = hl_sqlite_answer_get_delivery,
+        [HL_STORE_LIST_DELIVERIES] = hl_sqlite_answer_list_deliveries,
+        [HL_STORE_LIST_DESTINATIONS] = hl_sqlite_answer_list_destinations,
+        [HL_STORE_LIST_APPS] = hl_sqlite_answer_list_apps,
+        [HL_STORE_OVERVIEW] = hl_sqlite_answer_overview,
+        [HL_STORE_LIST_ERRORS] = hl_sqlite_answer_list_errors,
+        [HL_STORE_LIST_ACCOUNTS] = hl_sqlite_answer_list_accounts,
+        [HL_STORE_LIST_AUDIT] = hl_sqlite_answer_list_audit,
+        [HL_STORE_LIST_JOBS] = hl_sqlite_answer_list_jobs,
+        [HL_STORE_LIST_JOB_PIECES] = hl_sqlite_answer_list_job_pieces,
+        [HL_STORE_GET_SETTINGS] = answer_get_settings,
+        [HL_STORE_GET_ALERTS] = answer_get_alerts,
+    };
+    hl_sqlite_answer *answer = m->msg.type < HL_ARRAY_LEN(answers) ? answers[m->msg.type] : NULL;
+    return answer ? answer(r, m) : HL_ERR_INVALID;
 }
 
 /* The moment that is shown is that of the first statement inside. */
@@ -79,8 +74,6 @@ static enum hl_err answer_at_once(struct hl_reading *r, struct hl_store_msg *m)
         return err;
     enum hl_err rc = hl_sqlite_reader_answer(r, m);
     err = hl_reading_row(r, HL_ASK_END, &none);
-    if (rc)
-        hl_operation_clear(m);
     return rc || err == HL_ERR_NOT_FOUND ? rc : err;
 }
 
@@ -89,7 +82,7 @@ static void answer_all(struct hl_sqlite_reader *r)
     for (struct hl_msg *msg = hl_mailbox_take(&r->box), *next; msg; msg = next) {
         struct hl_store_msg *m = (struct hl_store_msg *)msg;
         next = msg->next;
-        m->rc = answer_at_once(&r->reading, m);
+        hl_operation_end(m, answer_at_once(&r->reading, m));
         hl_mailbox_post(m->reply_to, msg);
     }
 }

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "store/operation.h"
 
 /* --- opening and closing -------------------------------------------------------------------- */
 
@@ -103,3 +104,14 @@ enum hl_err hl_reading_count(struct hl_reading *r, enum hl_ask which, uint64_t *
 }
 
 /* --- ids ------------------------------------------------------------------------------------ */
+
+enum hl_err hl_reading_list(struct hl_reading *r, enum hl_ask which, struct hl_store_msg *list,
+    enum hl_err (*read_row)(struct hl_sql_row *row, struct hl_store_msg *list))
+{
+    struct hl_sql_row row;
+    enum hl_err err = hl_operation_open_listing(list);
+    while (!err && !(err = hl_reading_row(r, which, &row)))
+        err = read_row(&row, list);
+    hl_reading_done(r, which);
+    return err == HL_ERR_NOT_FOUND ? hl_operation_close_listing(list) : err;
+}

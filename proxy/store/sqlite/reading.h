@@ -11,21 +11,8 @@
 #include "store/sqlite/ask.h"
 #include "store/sqlite/statement.h"
 
-struct hl_account;
 struct hl_destination_row;
 struct hl_destination_tally;
-struct hl_get_delivery;
-struct hl_get_run;
-struct hl_list_accounts;
-struct hl_list_apps;
-struct hl_list_audit;
-struct hl_list_deliveries;
-struct hl_list_destinations;
-struct hl_list_errors;
-struct hl_list_job_pieces;
-struct hl_list_jobs;
-struct hl_list_runs;
-struct hl_overview;
 struct hl_sqlite_reader;
 struct hl_store_msg;
 
@@ -53,6 +40,10 @@ struct hl_sql_args *hl_reading_bind(struct hl_reading *r, enum hl_ask which);
 HL_MUST_CHECK enum hl_err hl_reading_row(
     struct hl_reading *r, enum hl_ask which, struct hl_sql_row *row);
 void hl_reading_done(struct hl_reading *r, enum hl_ask which);
+/* The rows of a statement whose parameters are bound, each told to `read_row`, are the list's page. */
+HL_MUST_CHECK enum hl_err hl_reading_list(struct hl_reading *r, enum hl_ask which,
+    struct hl_store_msg *list,
+    enum hl_err (*read_row)(struct hl_sql_row *row, struct hl_store_msg *list));
 /* The number that a statement whose parameters are bound answers with. */
 HL_MUST_CHECK enum hl_err hl_reading_count(
     struct hl_reading *r, enum hl_ask which, uint64_t *count);
@@ -70,32 +61,19 @@ static inline uint32_t hl_deliveries_in(int64_t packed, enum hl_delivery_state s
     return (uint32_t)(packed >> (HL_DELIVERY_BITS * state)) & ((1u << HL_DELIVERY_BITS) - 1);
 }
 
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_run(struct hl_reading *r, struct hl_get_run *g);
-/* Running runs are those that the list has picked. */
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_runs(struct hl_reading *r, struct hl_list_runs *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_get_delivery(
-    struct hl_reading *r, struct hl_get_delivery *g);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_deliveries(
-    struct hl_reading *r, struct hl_list_deliveries *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_destinations(
-    struct hl_reading *r, struct hl_list_destinations *l);
-/* One of them, into a row that is zeroed; `tally` is only lent. */
+typedef enum hl_err hl_sqlite_answer(struct hl_reading *r, struct hl_store_msg *m);
+/* Of list_runs, running runs are those that the list has picked. */
+hl_sqlite_answer hl_sqlite_answer_get_run, hl_sqlite_answer_list_runs,
+    hl_sqlite_answer_get_delivery, hl_sqlite_answer_list_deliveries,
+    hl_sqlite_answer_list_destinations, hl_sqlite_answer_overview, hl_sqlite_answer_list_errors,
+    hl_sqlite_answer_list_accounts, hl_sqlite_answer_list_audit, hl_sqlite_answer_list_jobs,
+    hl_sqlite_answer_list_job_pieces, hl_sqlite_answer_list_apps;
+/* One destination, into a row that is zeroed; `tally` is only lent. */
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_lane(struct hl_reading *r, const char *project,
     int64_t lane, struct hl_destination_tally *tally, struct hl_destination_row *row);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_overview(struct hl_reading *r, struct hl_overview *o);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_errors(
-    struct hl_reading *r, struct hl_list_errors *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_accounts(
-    struct hl_reading *r, struct hl_list_accounts *l);
 /* What is kept under a name. */
 HL_MUST_CHECK enum hl_err hl_sqlite_answer_text(
     struct hl_reading *r, const char *name, struct hl_buf *value);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_audit(
-    struct hl_reading *r, struct hl_list_audit *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_jobs(struct hl_reading *r, struct hl_list_jobs *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_job_pieces(
-    struct hl_reading *r, struct hl_list_job_pieces *l);
-HL_MUST_CHECK enum hl_err hl_sqlite_answer_list_apps(struct hl_reading *r, struct hl_list_apps *l);
 /* Whichever it is. */
 HL_MUST_CHECK enum hl_err hl_sqlite_reader_answer(struct hl_reading *r, struct hl_store_msg *m);
 

@@ -15,6 +15,7 @@
 #include "store/claim.h"
 #include "store/lane.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/store.h"
 
 #define HEAD_SIZE 100 /* of an enqueue's payload; the rest is the body */
@@ -263,7 +264,7 @@ void runs_list(struct runs *runs, const struct hl_id *before)
     enum hl_err err = ask(runs, &list.m);
     if (err)
         fail("list", err);
-    hl_list_runs_fini(&list);
+    hl_operation_clear(&list.m);
 }
 
 /* --- open and close ------------------------------------------------------------------------- */

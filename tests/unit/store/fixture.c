@@ -144,8 +144,6 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 static void free_question(struct hl_store_msg *m)
 {
-    if (m->msg.type == HL_STORE_GET_RUN)
-        hl_get_run_fini((struct hl_get_run *)m);
     hl_operation_clear(m);
     free(m);
 }

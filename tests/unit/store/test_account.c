@@ -8,6 +8,7 @@
 #include "fixture.h"
 #include "store/account.h"
 #include "store/key.h"
+#include "store/operation.h"
 #include "store/path.h"
 #include "store/question.h"
 #include "store/secret.h"
@@ -68,7 +69,7 @@ static unsigned find(
             if (hl_id_eq(&l.rows[i].id, id))
                 *out = l.rows[i];
         l.before = l.next;
-        hl_list_accounts_fini(&l);
+        hl_operation_clear(&l.m);
     } while (l.has_more);
     return n;
 }

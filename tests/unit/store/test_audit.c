@@ -11,6 +11,7 @@
 #include "store/audit.h"
 #include "store/claim.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
@@ -47,7 +48,7 @@ static size_t count(struct fixture *f, const char *project)
 {
     struct hl_list_audit l = list(f, project);
     size_t n = l.count;
-    hl_list_audit_fini(&l);
+    hl_operation_clear(&l.m);
     return n;
 }
 
@@ -97,7 +98,7 @@ STORE_TEST(an_account_is_made_limited_and_revoked_with_a_row_or_not_at_all)
     cr_assert_str_eq(l.rows[2]->told, "{\"n\":\"made\"}");
     cr_assert_str_eq(l.rows[2]->project, "p");
     cr_assert_eq(l.rows[2]->count, -1);
-    hl_list_audit_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(an_audit_goes_on_page_by_page_with_what_all_projects_share)
@@ -119,7 +120,7 @@ STORE_TEST(an_audit_goes_on_page_by_page_with_what_all_projects_share)
         }
         has_more = l.has_more;
         l.before = l.next;
-        hl_list_audit_fini(&l);
+        hl_operation_clear(&l.m);
     } while (has_more);
     cr_assert_eq(n, 5);
     cr_assert_eq(count(f, ""), 7, "all of all projects");
@@ -135,7 +136,7 @@ static size_t matching(
         .until_ms = until_ms};
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     size_t n = l.count;
-    hl_list_audit_fini(&l);
+    hl_operation_clear(&l.m);
     return n;
 }
 
@@ -144,7 +145,7 @@ STORE_TEST(an_audit_is_searched_by_action_and_time)
     cr_assert_eq(note(f, "p", "{}"), HL_OK);
     struct hl_list_audit l = list(f, "p");
     int64_t at_ms = hl_id_time_ms(&l.rows[0]->id);
-    hl_list_audit_fini(&l);
+    hl_operation_clear(&l.m);
     cr_assert_eq(matching(f, HL_AUDIT_SESSION_OPENED, 0, 0), 1);
     cr_assert_eq(matching(f, HL_AUDIT_DRAIN_BEGUN, 0, 0), 0);
     cr_assert_eq(matching(f, HL_AUDIT_SESSION_OPENED, at_ms, at_ms + 1), 1);
@@ -204,7 +205,7 @@ STORE_TEST(deliveries_that_are_sent_again_have_a_row_each_or_one_that_counts_the
     struct hl_list_audit l = list(f, "p");
     cr_assert_eq(l.count, 1);
     cr_assert_eq(l.rows[0]->count, 1);
-    hl_list_audit_fini(&l);
+    hl_operation_clear(&l.m);
     hl_leased_free(lease);
 }
 

@@ -9,6 +9,7 @@
 #include "store/claim.h"
 #include "store/gauges.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/store.h"
 
@@ -126,7 +127,7 @@ static void buries_the_first(const char *sql)
         .m.msg.type = HL_STORE_LIST_DELIVERIES, .project = "p", .state = -1, .limit = 10};
     cr_assert_eq(ask(&f, &f.asker, &list.m), HL_OK);
     cr_assert_eq(list.count, 2, "it does not end the list");
-    hl_list_deliveries_fini(&list);
+    hl_operation_clear(&list.m);
     goes_on();
 }
 

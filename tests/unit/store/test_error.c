@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 #include "store/claim.h"
+#include "store/operation.h"
 #include "store/question.h"
 
 static struct hl_id fail_with(struct fixture *f, const char *app, const char *error)
@@ -63,7 +64,7 @@ STORE_TEST(what_went_wrong_is_in_lists)
     cr_assert_eq(l.count, HL_ARRAY_LEN(errors));
     for (size_t i = 0; i < l.count; i++)
         cr_assert(hl_str_eq(l.rows[i].error, hl_str_from(errors[i])), "%zu", i);
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(run_that_was_to_be_cancelled_has_not_gone_wrong)
@@ -127,30 +128,30 @@ STORE_TEST(errors_are_counted_the_most_frequent_first)
     expect_row(&l, 2, "a", "", 1);
     cr_assert_leq(llabs(l.rows[1].first_ms - hl_id_time_ms(&first)), 1);
     cr_assert_leq(llabs(l.rows[1].last_ms - hl_id_time_ms(&last)), 1);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 
     strcpy(l.app, "a");
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 2);
     cr_assert_eq(l.failures, 3);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 
     l = all_errors();
     strcpy(l.project, "q");
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count + l.failures + l.kinds, 0);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 
     l = all_errors();
     l.project[0] = '\0';
     l.until_ms = hl_id_time_ms(&first);
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 0, "they came later");
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
     l.until_ms = 0;
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.failures, 6, "in all projects");
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(errors_beyond_the_most_frequent_are_a_number)
@@ -169,7 +170,7 @@ STORE_TEST(errors_beyond_the_most_frequent_are_a_number)
     expect_row(&l, 0, "a", "7", 2);
     snprintf(error, sizeof(error), "%d", HL_ERRORS_MAX + 299);
     expect_row(&l, 1, "a", error, 1);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 #define FIRST_MS 0x1000000
@@ -210,10 +211,10 @@ STORE_TEST(errors_of_more_runs_than_are_looked_at_are_counted_since_a_later_time
     cr_assert_eq(l.counted_ms, FIRST_MS + 2);
     expect_row(&l, 0, "a", "alike", HL_ERROR_LOOKS);
     cr_assert_eq(l.rows[0].first_ms, FIRST_MS + 2);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
     l.since_ms = FIRST_MS + 3;
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.failures, HL_ERROR_LOOKS - 1);
     cr_assert_eq(l.counted_ms, FIRST_MS + 3);
-    hl_list_errors_fini(&l);
+    hl_operation_clear(&l.m);
 }

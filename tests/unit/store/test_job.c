@@ -7,6 +7,7 @@
 #include "fixture.h"
 #include "store/job.h"
 #include "store/lease.h"
+#include "store/operation.h"
 
 #define LEASE_MS 60000
 
@@ -90,11 +91,11 @@ STORE_TEST(a_job_is_walked_by_whoever_knows_its_version)
     cr_assert_eq(l.rows[0].is_free, f->config.store != HL_STORE_POSTGRES);
     cr_assert(hl_str_eq(hl_buf_str(&l.rows[0].plan), HL_STR("plan")));
     cr_assert(hl_str_eq(hl_buf_str(&l.rows[0].progress), HL_STR("is")));
-    hl_list_jobs_fini(&l);
+    hl_operation_clear(&l.m);
     cr_assert_eq(keep(f, &id, &(struct step){.version = 3, .gives_back = true}, NULL), HL_OK);
     l = list(f, "", &id);
     cr_assert(l.rows[0].is_free);
-    hl_list_jobs_fini(&l);
+    hl_operation_clear(&l.m);
     cr_assert_eq(
         keep(f, &id, &(struct step){.version = 4, .ended_ms = hl_clock_wall_ms()}, NULL), HL_OK);
     cr_assert_eq(keep(f, &id, &(struct step){.version = 5}, NULL), HL_ERR_STALE, "it has ended");
@@ -115,13 +116,13 @@ STORE_TEST(a_project_has_so_many_jobs_that_go_on_and_no_more)
     struct hl_list_jobs l = list(f, "p", NULL);
     cr_assert_eq(l.count, HL_JOBS_OPEN_MAX + 1);
     cr_assert(hl_id_eq(&l.rows[0].id, &id), "newest first");
-    hl_list_jobs_fini(&l);
+    hl_operation_clear(&l.m);
     l = (struct hl_list_jobs){
         .m.msg.type = HL_STORE_LIST_JOBS, .limit = HL_JOBS_OPEN_MAX, .only_open = true};
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, HL_JOBS_OPEN_MAX);
     cr_assert(l.has_more, "the other project's");
-    hl_list_jobs_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(pieces_are_listed_in_their_order_by_what_became_of_them)
@@ -147,13 +148,13 @@ STORE_TEST(pieces_are_listed_in_their_order_by_what_became_of_them)
     cr_assert_eq(n, 1);
     cr_assert(hl_id_eq(&items[0].id, &id));
     cr_assert_eq(items[0].round, 7);
-    hl_list_job_pieces_fini(&l);
+    hl_operation_clear(&l.m);
     l.from = 1;
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 1);
     cr_assert_eq(l.rows[0].n, 2, "the one between has failed");
     cr_assert_not(l.has_more);
-    hl_list_job_pieces_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(whoever_walks_a_job_is_told_to_stop)

@@ -8,6 +8,7 @@
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/store.h"
 
@@ -60,7 +61,7 @@ static bool next_page(struct fixture *f, struct hl_list_runs *l, struct found *f
         note(found, &l->rows[i].run_id);
     found->pages++;
     l->before = l->next;
-    hl_list_runs_fini(l);
+    hl_operation_clear(&l->m);
     return l->has_more;
 }
 
@@ -141,7 +142,7 @@ STORE_TEST(list_shows_all_of_a_run)
     cr_assert(hl_str_eq(row->path, HL_STR("/run")), "no query: it may hold tokens");
     cr_assert(hl_str_eq(row->content_type, HL_STR("text/plain")));
     cr_assert_eq(row->content_encoding.n, 0);
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
     hl_claimed_free(c);
 }
 
@@ -174,7 +175,7 @@ STORE_TEST(run_says_who_made_it_until_it_goes)
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 3);
     cr_assert(hl_str_eq(l.rows[2].identity, HL_STR("ann")), "lists too");
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 STORE_TEST(run_that_waits_has_no_times_to_come_and_no_response)
@@ -381,7 +382,7 @@ static void find_deliveries(struct fixture *f, struct hl_list_deliveries l, stru
         for (size_t i = 0; i < l.count; i++)
             note(found, &l.rows[i].delivery_id);
         l.before = l.next;
-        hl_list_deliveries_fini(&l);
+        hl_operation_clear(&l.m);
     } while (l.has_more);
 }
 
@@ -525,7 +526,7 @@ STORE_TEST(list_of_deliveries_has_attempts_when_asked)
         cr_assert_eq(list.count, 1);
         cr_assert_eq(list.rows[0].n_attempts, (size_t)with);
         cr_assert(hl_str_eq(list.rows[0].destination, HL_STR("http://e.org")));
-        hl_list_deliveries_fini(&list);
+        hl_operation_clear(&list.m);
     }
     struct hl_get_delivery g = {
         .m.msg.type = HL_STORE_GET_DELIVERY, .delivery_id = l->delivery_id, .project = "q"};
@@ -564,7 +565,7 @@ STORE_TEST(list_of_apps_names_those_with_runs)
     struct hl_list_apps l = {.m.msg.type = HL_STORE_LIST_APPS, .project = "p"};
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 2);
-    cr_assert_str_eq(l.names[0], "a");
-    cr_assert_str_eq(l.names[1], "b");
-    hl_list_apps_fini(&l);
+    cr_assert_str_eq(l.rows[0].text, "a");
+    cr_assert_str_eq(l.rows[1].text, "b");
+    hl_operation_clear(&l.m);
 }

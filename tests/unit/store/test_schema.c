@@ -11,6 +11,7 @@
 #include "store/key.h"
 #include "store/lane.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/secret.h"
 #include "store/sqlite/schema.h"
@@ -136,7 +137,7 @@ Test(schema, version_1_is_brought_up_to_date_with_all_that_is_in_it)
     cr_assert(hl_id_eq(&l.rows[1].run_id, &ended));
     cr_assert_eq(l.rows[1].state, HL_RUN_SUCCESS);
     cr_assert_eq(l.rows[0].request_size, -1, "nobody wrote it down");
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
 
     give_credit(&f, &f.worker, 1, false);
     struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);

@@ -6,6 +6,7 @@
 #include "fixture.h"
 #include "store/claim.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/run_curve.h"
 
@@ -74,7 +75,7 @@ static size_t find(struct fixture *f, struct hl_list_runs l, struct hl_id *newes
             *newest = l.rows[0].run_id;
         n += l.count;
         l.before = l.next;
-        hl_list_runs_fini(&l);
+        hl_operation_clear(&l.m);
     } while (l.has_more);
     return n;
 }
@@ -231,7 +232,7 @@ static struct hl_list_runs count(struct fixture *f, struct hl_list_runs l, uint3
         .first_ms = now_ms - 3600000, .step_ms = 60000, .n_points = HL_RUN_CURVE_POINTS};
     cr_assert_eq(ask(f, &f->asker, &l.m), HL_OK);
     cr_assert_eq(l.count, 0, "no rows");
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
     return l;
 }
 
@@ -324,7 +325,7 @@ static size_t find_deliveries(struct fixture *f, struct hl_list_deliveries l)
             cr_assert_gt(l.rows[i].run_id.b[6], 0, "a whole row");
         n += l.count;
         l.before = l.next;
-        hl_list_deliveries_fini(&l);
+        hl_operation_clear(&l.m);
     } while (l.has_more && !l.only_counts);
     return n;
 }

@@ -7,6 +7,7 @@
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 
 static void reopen(struct fixture *f)
@@ -125,7 +126,7 @@ static void list(struct fixture *f, const struct wish *wish, char names[32])
         }
         struct hl_id at = l.next;
         bool has_more = l.has_more;
-        hl_list_runs_fini(&l);
+        hl_operation_clear(&l.m);
         l.next = at;
         l.has_more = has_more;
     } while (l.has_more);

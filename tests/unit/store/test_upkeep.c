@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "fixture.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/postgres/session.h"
 #include "store/postgres/upkeep.h"
 #include "store/question.h"
@@ -193,7 +194,7 @@ static void what_is_past_is_hidden(struct fixture *f)
     cr_assert_eq(l.count, 2);
     cr_assert(hl_id_eq(&l.rows[0].run_id, &queued));
     cr_assert(hl_id_eq(&l.rows[1].run_id, &pending));
-    hl_list_runs_fini(&l);
+    hl_operation_clear(&l.m);
 }
 
 Test(postgres, run_past_its_retention_is_hidden_before_it_is_removed)

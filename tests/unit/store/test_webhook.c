@@ -13,6 +13,7 @@
 #include "store/gauges.h"
 #include "store/lane.h"
 #include "store/lease.h"
+#include "store/operation.h"
 #include "store/question.h"
 #include "store/store.h"
 
@@ -461,7 +462,7 @@ static int64_t listed_since(struct fixture *f)
     struct hl_list_destinations all = list(f, 10, NULL);
     cr_assert_eq(all.count, 1);
     int64_t since_ms = all.rows[0].oldest_ms;
-    hl_list_destinations_fini(&all);
+    hl_operation_clear(&all.m);
     return since_ms;
 }
 
@@ -539,7 +540,7 @@ STORE_TEST(destinations_say_what_is_pending_dead_and_was_sent)
     struct hl_list_destinations second = list(f, 1, &first.rows[0].lane);
     cr_assert(second.count == 1 && !second.has_more);
     cr_assert_neq(first.rows[0].lane, second.rows[0].lane);
-    hl_list_destinations_fini(&all);
-    hl_list_destinations_fini(&first);
-    hl_list_destinations_fini(&second);
+    hl_operation_clear(&all.m);
+    hl_operation_clear(&first.m);
+    hl_operation_clear(&second.m);
 }
