@@ -12,6 +12,7 @@
 #include "base/crash_point.h"
 #include "base/log.h"
 #include "store/backlog.h"
+#include "store/change.h"
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/message.h"
@@ -51,8 +52,8 @@ void hl_batch_add(struct hl_batch *b, struct hl_store_msg *m, size_t weight)
 {
     struct hl_batch_op *op = &b->ops[b->n_ops++];
     *op = (struct hl_batch_op){.m = m, .weight = weight};
-    if (hl_operation_of(m)->keep)
-        hl_operation_of(m)->keep(op);
+    if (hl_change_of(m)->keep)
+        hl_change_of(m)->keep(op);
     b->weight += weight;
 }
 
@@ -140,13 +141,13 @@ static enum hl_err write_audit(struct hl_batch *b, const struct hl_audit *audit)
 
 static enum hl_err apply(struct hl_batch *b, struct hl_batch_op *op)
 {
-    const struct hl_operation *operation = hl_operation_of(op->m);
+    const struct hl_change *change = hl_change_of(op->m);
     enum hl_err err = begin(b);
     if (err)
         return err;
-    hl_operation_restore(op);
+    hl_change_restore(op);
     op->is_void = false;
-    err = operation->apply ? operation->apply(b, op) : HL_ERR_INVALID;
+    err = change->apply ? change->apply(b, op) : HL_ERR_INVALID;
     return err || !op->m->audit || op->is_void ? err : write_audit(b, op->m->audit);
 }
 
@@ -407,8 +408,8 @@ enum hl_err hl_batch_run(struct hl_batch *b, bool serves, int64_t now_ms, bool *
 void hl_batch_note(struct hl_batch *b)
 {
     for (size_t i = 0; i < b->n_ops; i++)
-        if (b->ops[i].rc == HL_OK && !b->ops[i].is_held && hl_operation_of(b->ops[i].m)->note)
-            hl_operation_of(b->ops[i].m)->note(b, &b->ops[i]);
+        if (b->ops[i].rc == HL_OK && !b->ops[i].is_held && hl_change_of(b->ops[i].m)->note)
+            hl_change_of(b->ops[i].m)->note(b, &b->ops[i]);
 }
 
 void hl_batch_count_claims(const struct hl_batch *b)

@@ -21,6 +21,7 @@
 #include "store/driver.h"
 #include "store/maintenance.h"
 #include "store/message.h"
+#include "store/change.h"
 #include "store/operation.h"
 
 #define RETRY_US HL_MIN_PAUSE_US
@@ -209,7 +210,7 @@ static void keep_undecided(struct hl_engine *e, enum hl_err why, uint64_t began_
     struct hl_batch *b = &e->batch;
     for (size_t i = 0; i < b->n_ops; i++)
         if (b->ops[i].is_held) {
-            hl_operation_restore(&b->ops[i]);
+            hl_change_restore(&b->ops[i]);
             hl_held_requests_add(&e->held, b->ops[i].m, b->ops[i].weight);
         }
     if (why == HL_ERR_UNAVAILABLE)
@@ -240,8 +241,8 @@ static void refuse_waiting(struct hl_engine *e, enum hl_err why)
 
 static void answer(struct hl_engine *e, const struct hl_batch_op *op)
 {
-    if (hl_operation_of(op->m)->fill)
-        hl_operation_of(op->m)->fill(op);
+    if (hl_change_of(op->m)->fill)
+        hl_change_of(op->m)->fill(op);
     if (op->has_more && op->rc == HL_OK)
         append(e, &op->m->msg);
     else

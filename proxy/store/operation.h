@@ -1,5 +1,5 @@
-/* operation.h - what the store's requests differ in: a constant row for each. Any thread may read it;
- * weigh and clear are for whoever has the message, the other functions for the store's thread. */
+/* operation.h - what the store's requests differ in: a constant row for each. Any thread; the functions
+ * are for whoever has the message. What is done with one: change.h, postgres/op.h. */
 #ifndef HL_STORE_OPERATION_H
 #define HL_STORE_OPERATION_H
 
@@ -10,8 +10,6 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
-struct hl_batch;
-struct hl_batch_op;
 struct hl_store_msg;
 
 struct hl_operation {
@@ -30,26 +28,12 @@ struct hl_operation {
     void (*fini_row)(void *row); /* NULL: it owns nothing */
 
     size_t (*weigh)(const struct hl_store_msg *m); /* NULL: as an outcome */
-    /* Before its first try: what each try must begin with. May be NULL. */
-    void (*keep)(struct hl_batch_op *op);
-    /* That again, into the message: before each try, and where it is to be tried later. May be NULL. */
-    void (*restore)(struct hl_batch_op *op);
-    /* Inside a transaction, and again if that is rolled back. NULL: nothing that a batch has, as all
-     * questions. */
-    enum hl_err (*apply)(struct hl_batch *b, struct hl_batch_op *op);
-    /* After the commit, if it is OK: who has which run now. May be NULL. */
-    void (*note)(struct hl_batch *b, const struct hl_batch_op *op);
-    /* What the reply carries beside `rc`. May be NULL. */
-    void (*fill)(const struct hl_batch_op *op);
     /* What it brings is of no use after all: freed. Twice is harmless. May be NULL. */
     void (*clear)(struct hl_store_msg *m);
 };
 
 /* Never NULL: the row of what is not a request is empty. */
 const struct hl_operation *hl_operation_of(const struct hl_store_msg *m);
-
-/* What a try that left no trace has written into the message is undone. */
-void hl_operation_restore(struct hl_batch_op *op);
 
 /* Whoever asked waits for the answer, and can ask again: it does not wait for as long as a server is gone. */
 bool hl_operation_gives_up(const struct hl_store_msg *m);

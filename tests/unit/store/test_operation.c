@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "store/accept.h"
 #include "store/account.h"
+#include "store/change.h"
 #include "store/lease.h"
 #include "store/operation.h"
 #include "store/question.h"
@@ -14,12 +15,18 @@ static const struct hl_operation *row(enum hl_store_op op)
     return hl_operation_of(&m);
 }
 
+static const struct hl_change *change(enum hl_store_op op)
+{
+    const struct hl_store_msg m = {.msg.type = op};
+    return hl_change_of(&m);
+}
+
 Test(store_operation, what_gets_a_reply_from_a_batch_can_be_applied)
 {
     for (int op = HL_STORE_ACCEPT; op <= HL_STORE_KEEP_KEY; op++) {
         bool is_engines = op == HL_STORE_CREDIT || op == HL_STORE_LEASE_CREDIT ||
                           op == HL_STORE_WITHDRAW || row(op)->is_question; /* never in a batch */
-        cr_expect_neq(!row(op)->apply, !is_engines, "operation %d", op);
+        cr_expect_neq(!change(op)->apply, !is_engines, "operation %d", op);
     }
 }
 
@@ -29,7 +36,7 @@ Test(store_operation, what_brings_work_may_be_refused_and_a_question_changes_not
         const struct hl_operation *operation = row(op);
         cr_expect(!operation->brings_work || operation->may_be_refused, "operation %d", op);
         cr_expect(!operation->is_question ||
-                      (!operation->may_be_refused && !operation->note && !operation->fill),
+                      (!operation->may_be_refused && !change(op)->note && !change(op)->fill),
             "operation %d", op);
         cr_expect(!operation->limit_at || operation->is_question, "operation %d", op);
     }
@@ -50,7 +57,7 @@ Test(store_operation, what_is_no_request_has_an_empty_row)
     static const uint32_t types[] = {0, HL_STORE_KEEP_KEY + 1, HL_STORE_CLAIMED, UINT32_MAX};
     for (size_t i = 0; i < HL_ARRAY_LEN(types); i++) {
         struct hl_store_msg m = {.msg.type = types[i]};
-        cr_expect_null(hl_operation_of(&m)->apply);
+        cr_expect_null(hl_change_of(&m)->apply);
         cr_expect_not(hl_operation_of(&m)->is_question);
         hl_operation_prepare(&m);
         hl_operation_clear(&m);
