@@ -102,42 +102,24 @@ static void add_elsewhere(struct hl_pg_columns *rows, const struct delivery *d)
 
 static void settle(const struct hl_passage *p, struct delivery *d)
 {
-    if (d->state != HL_DELIVERY_PENDING || !d->is_leased || d->n < d->max_attempts)
-        return;
-    d->state = HL_DELIVERY_DEAD;
-    d->done_ms = p->now_ms;
+    if (d->is_leased && d->n >= d->max_attempts)
+        give_up(p, d);
 }
 
-static void add_no_report(struct hl_pg_columns *more)
+/* NULL: the attempt has none. */
+static void add_report(struct hl_pg_columns *more, const struct hl_attempt_report *report)
 {
-    hl_pg_columns_null(more, HL_WRITE_P_NAME_US, HL_PG_INT);
-    hl_pg_columns_null(more, HL_WRITE_P_CONNECT_US, HL_PG_INT);
-    hl_pg_columns_null(more, HL_WRITE_P_TLS_US, HL_PG_INT);
-    hl_pg_columns_null(more, HL_WRITE_P_FIRST_BYTE_US, HL_PG_INT);
-    hl_pg_columns_null(more, HL_WRITE_P_ADDRESS, HL_PG_BYTES);
-    hl_pg_columns_null(more, HL_WRITE_P_CONTENT_TYPE, HL_PG_BYTES);
-    hl_pg_columns_null(more, HL_WRITE_P_BODY, HL_PG_BYTES);
-    hl_pg_columns_null(more, HL_WRITE_P_SENT_SIZE, HL_PG_INT);
-    hl_pg_columns_null(more, HL_WRITE_P_RETRY_AFTER_S, HL_PG_INT);
-}
-
-static void add_report(struct hl_pg_columns *more, struct hl_str packed)
-{
-    struct hl_attempt_report *report = hl_attempt_report_unpack(packed);
-    if (!report) {
-        add_no_report(more);
-        return;
-    }
-    hl_pg_columns_int(more, HL_WRITE_P_NAME_US, report->name_us);
-    hl_pg_columns_int(more, HL_WRITE_P_CONNECT_US, report->connect_us);
-    hl_pg_columns_int(more, HL_WRITE_P_TLS_US, report->tls_us);
-    hl_pg_columns_int(more, HL_WRITE_P_FIRST_BYTE_US, report->first_byte_us);
-    hl_pg_columns_bytes(more, HL_WRITE_P_ADDRESS, hl_str_from(report->address));
-    hl_pg_columns_bytes(more, HL_WRITE_P_CONTENT_TYPE, hl_str_from(report->content_type));
-    hl_pg_columns_bytes(more, HL_WRITE_P_BODY, (struct hl_str){report->body, report->body_n});
-    hl_pg_columns_int(more, HL_WRITE_P_SENT_SIZE, (int64_t)report->sent_size);
-    hl_pg_columns_int(more, HL_WRITE_P_RETRY_AFTER_S, report->retry_after_s);
-    free(report);
+    static const struct hl_attempt_report none;
+    const struct hl_attempt_report *r = report ? report : &none;
+    hl_pg_columns_int_if(more, HL_WRITE_P_NAME_US, report, r->name_us);
+    hl_pg_columns_int_if(more, HL_WRITE_P_CONNECT_US, report, r->connect_us);
+    hl_pg_columns_int_if(more, HL_WRITE_P_TLS_US, report, r->tls_us);
+    hl_pg_columns_int_if(more, HL_WRITE_P_FIRST_BYTE_US, report, r->first_byte_us);
+    hl_pg_columns_bytes_if(more, HL_WRITE_P_ADDRESS, report, hl_str_from(r->address));
+    hl_pg_columns_bytes_if(more, HL_WRITE_P_CONTENT_TYPE, report, hl_str_from(r->content_type));
+    hl_pg_columns_bytes_if(more, HL_WRITE_P_BODY, report, (struct hl_str){r->body, r->body_n});
+    hl_pg_columns_int_if(more, HL_WRITE_P_SENT_SIZE, report, (int64_t)r->sent_size);
+    hl_pg_columns_int_if(more, HL_WRITE_P_RETRY_AFTER_S, report, r->retry_after_s);
 }
 
 static void add_attempt(
@@ -155,7 +137,9 @@ static void add_attempt(
     hl_pg_columns_int(more, HL_WRITE_P_VERDICT, has_ended ? verdict : HL_ATTEMPT_UNKNOWN);
     hl_pg_columns_int(more, HL_WRITE_P_HTTP_STATUS, hl_sql_int(row));
     hl_pg_columns_bytes(more, HL_WRITE_P_ERROR, hl_sql_str(row));
-    add_report(more, hl_sql_str(row));
+    struct hl_attempt_report *report = hl_attempt_report_unpack(hl_sql_str(row));
+    add_report(more, report);
+    free(report);
     hl_pg_columns_end_row(more);
 }
 

@@ -101,16 +101,11 @@ static enum hl_err carry_stage(struct hl_passage *p)
 {
     static enum hl_err (*const stages[])(struct hl_passage * p) = {
         [HL_IMPORT_SIGNING_KEY] = hl_import_signing_key,
-        [HL_IMPORT_ACCOUNTS] = hl_import_accounts,
-        [HL_IMPORT_KEYS] = hl_import_keys,
         [HL_IMPORT_RUNS] = hl_import_runs,
         [HL_IMPORT_DELIVERIES] = hl_import_deliveries,
-        [HL_IMPORT_MINUTES] = hl_import_minutes,
-        [HL_IMPORT_AUDIT] = hl_import_audit,
-        [HL_IMPORT_JOB_PIECES] = hl_import_job_pieces,
-        [HL_IMPORT_JOBS] = hl_import_jobs,
+        [HL_IMPORT_DONE] = NULL,
     };
-    return stages[p->stage](p);
+    return stages[p->stage] ? stages[p->stage](p) : hl_import_rows(p);
 }
 
 /* A lock that was not to be had, a deadlock with a replica: once more from the last note on. */

@@ -56,13 +56,9 @@ HL_MUST_CHECK enum hl_err hl_passage_resume(struct hl_passage *p);
 
 /* One stage each, from `after` on to its end. */
 HL_MUST_CHECK enum hl_err hl_import_signing_key(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_accounts(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_audit(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_keys(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_runs(struct hl_passage *p);
 HL_MUST_CHECK enum hl_err hl_import_deliveries(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_minutes(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_job_pieces(struct hl_passage *p);
-HL_MUST_CHECK enum hl_err hl_import_jobs(struct hl_passage *p);
+/* Any other: what needs nothing else. */
+HL_MUST_CHECK enum hl_err hl_import_rows(struct hl_passage *p);
 
 #endif

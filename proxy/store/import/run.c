@@ -131,10 +131,8 @@ static void interrupt(struct hl_passage *p, struct run *run)
         .reason = HL_REASON_INTERRUPTED,
         .finished_ms = p->now_ms,
         .encoding = HL_ENCODING_NONE};
-    if (run->is_cancel_wished) {
-        run->outcome.state = HL_RUN_CANCELLED;
-        run->outcome.reason = HL_REASON_NONE;
-    }
+    if (run->is_cancel_wished)
+        hl_outcome_cancel(&run->outcome);
     run->is_interrupted = true;
     if (run->sealed[URL].n > 0)
         run->delivery_id = hl_id_next(&p->ids, p->now_ms);
@@ -169,14 +167,6 @@ static enum hl_err settle(struct hl_passage *p, struct run *run)
 
 /* --- its row ------------------------------------------------------------------------------------- */
 
-static void add_bytes_if(struct hl_pg_columns *rows, unsigned param, bool is_there, struct hl_str s)
-{
-    if (is_there)
-        hl_pg_columns_bytes(rows, param, s);
-    else
-        hl_pg_columns_null(rows, param, HL_PG_BYTES);
-}
-
 /* The columns of a body. */
 struct body_params {
     unsigned where, size, sha256, file, bytes;
@@ -195,7 +185,8 @@ static void add_digest(
     if (body->where == HL_BODY_INLINE && hl_digest_fits(digest, bytes))
         hl_digest_sha256(bytes, digest);
     bool is_kept = body->where == HL_BODY_INLINE || body->where == HL_BODY_FILE;
-    add_bytes_if(rows, param, is_kept, (struct hl_str){(const char *)digest, sizeof(digest)});
+    hl_pg_columns_bytes_if(
+        rows, param, is_kept, (struct hl_str){(const char *)digest, sizeof(digest)});
 }
 
 static void add_body(struct hl_pg_columns *rows, const struct body_params *params,
@@ -206,7 +197,7 @@ static void add_body(struct hl_pg_columns *rows, const struct body_params *param
     hl_pg_columns_int(rows, params->size, (int64_t)body->size);
     add_digest(rows, params->sha256, body, bytes);
     hl_pg_columns_id(rows, params->file, body->where == HL_BODY_FILE ? &body->file : &none);
-    add_bytes_if(rows, params->bytes, body->where == HL_BODY_INLINE, bytes);
+    hl_pg_columns_bytes_if(rows, params->bytes, body->where == HL_BODY_INLINE, bytes);
 }
 
 static const unsigned sealed_params[VALUES] = {HL_WRITE_P_HEAD, HL_WRITE_P_URL, HL_WRITE_P_SECRET};
@@ -217,18 +208,16 @@ static void add_run(struct hl_pg_columns *rows, const struct run *run, enum hl_k
     hl_pg_columns_record(rows, statement, HL_WRITE_P_RUN_ID, &moved, run);
     hl_pg_columns_int(rows, HL_WRITE_P_STATE, run->outcome.state);
     for (int i = 0; i < VALUES; i++)
-        add_bytes_if(rows, sealed_params[i], run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
-    if (run->has_lane)
-        hl_pg_columns_int(rows, HL_WRITE_P_LANE, run->lane);
-    else
-        hl_pg_columns_null(rows, HL_WRITE_P_LANE, HL_PG_INT);
+        hl_pg_columns_bytes_if(
+            rows, sealed_params[i], run->sealed[i].n > 0, hl_buf_str(&run->sealed[i]));
+    hl_pg_columns_int_if(rows, HL_WRITE_P_LANE, run->has_lane, run->lane);
     add_body(rows, &of_request, &run->request, run->request_bytes);
     hl_pg_columns_record(
         rows, statement, HL_WRITE_P_FINISHED_MS, &hl_outcome_columns, &run->outcome);
     add_body(rows, &of_response, &run->outcome.body, run->body_bytes);
     hl_pg_columns_id(rows, HL_WRITE_P_DELIVERY_ID, &run->delivery_id);
     hl_pg_columns_int(rows, HL_WRITE_P_IS_INTERRUPTED, run->is_interrupted);
-    add_bytes_if(rows, HL_WRITE_P_LOG, run->log.n > 0, run->log);
+    hl_pg_columns_bytes_if(rows, HL_WRITE_P_LOG, run->log.n > 0, run->log);
     hl_pg_columns_int(rows, HL_WRITE_P_KEEPS, hl_pg_keeps(keep));
     hl_pg_columns_end_row(rows);
 }

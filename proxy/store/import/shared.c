@@ -103,12 +103,38 @@ enum hl_err hl_import_signing_key(struct hl_passage *p)
 
 /* --- rows that need nothing else ------------------------------------------------------------------ */
 
-/* How one kind of them goes over. */
+/* How one kind of them goes over: as they stand, by the columns of what is read, or as `add` has it. */
 struct kind {
     enum hl_import_read read;
     enum hl_import_write write; /* answers how many are new */
+    const struct hl_pg_column *columns;
+    size_t n_columns;
     void (*add)(struct hl_passage *p, struct hl_sql_row *row);
 };
+
+static void add_as_it_stands(
+    struct hl_pg_columns *rows, const struct kind *kind, struct hl_sql_row *row)
+{
+    for (size_t i = 0; i < kind->n_columns; i++) {
+        unsigned param = kind->columns[i].param;
+        struct hl_id id;
+        switch (kind->columns[i].type) {
+        case HL_PG_INT:
+            hl_pg_columns_int(rows, param, hl_sql_int(row));
+            break;
+        case HL_PG_ID:
+            hl_sql_id(row, &id);
+            hl_pg_columns_id(rows, param, &id);
+            break;
+        case HL_PG_BYTES:
+            hl_pg_columns_bytes(rows, param, hl_sql_str(row));
+            break;
+        case HL_PG_TEXT:
+            hl_pg_columns_text(rows, param, hl_sql_str(row));
+            break;
+        }
+    }
+}
 
 static enum hl_err send_batch(struct hl_passage *p, const struct kind *kind, uint64_t *count)
 {
@@ -132,7 +158,10 @@ static enum hl_err send_all(
     struct hl_sql_row row;
     enum hl_err err;
     while (!(err = hl_import_source_step(p->db, st, &row, p->why, p->why_len))) {
-        kind->add(p, &row);
+        if (kind->add)
+            kind->add(p, &row);
+        else
+            add_as_it_stands(&p->rows, kind, &row);
         hl_pg_columns_end_row(&p->rows);
         if (hl_passage_is_full(p))
             err = send_batch(p, kind, count);
@@ -158,112 +187,30 @@ static enum hl_err carry(struct hl_passage *p, const struct kind *kind, uint64_t
     return err ? err : hl_passage_commit(p, p->stage + 1, &no_row);
 }
 
-static void add_account(struct hl_passage *p, struct hl_sql_row *row)
-{
-    static const unsigned numbers[] = {HL_WRITE_P_ROLE, HL_WRITE_P_CREATED_MS,
-        HL_WRITE_P_EXPIRES_MS, HL_WRITE_P_REVOKED_MS, HL_WRITE_P_LAST_USED_MS,
-        HL_WRITE_P_MAX_RUNNING, HL_WRITE_P_MAX_QUEUED, HL_WRITE_P_RATE_COUNT,
-        HL_WRITE_P_RATE_WINDOW_S, HL_WRITE_P_MAX_PRIORITY, HL_WRITE_P_LIMITS_REVISION};
-    struct hl_pg_columns *rows = &p->rows;
-    struct hl_id id;
-    hl_sql_id(row, &id);
-    hl_pg_columns_id(rows, HL_WRITE_P_ACCOUNT_ID, &id);
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_NAME, hl_sql_str(row));
-    for (size_t i = 0; i < HL_ARRAY_LEN(numbers); i++)
-        hl_pg_columns_int(rows, numbers[i], hl_sql_int(row));
-}
+static const struct hl_pg_column of_accounts[] = {{HL_WRITE_P_ACCOUNT_ID, HL_PG_ID},
+    {HL_WRITE_P_PROJECT, HL_PG_TEXT}, {HL_WRITE_P_NAME, HL_PG_BYTES}, {HL_WRITE_P_ROLE, HL_PG_INT},
+    {HL_WRITE_P_CREATED_MS, HL_PG_INT}, {HL_WRITE_P_EXPIRES_MS, HL_PG_INT},
+    {HL_WRITE_P_REVOKED_MS, HL_PG_INT}, {HL_WRITE_P_LAST_USED_MS, HL_PG_INT},
+    {HL_WRITE_P_MAX_RUNNING, HL_PG_INT}, {HL_WRITE_P_MAX_QUEUED, HL_PG_INT},
+    {HL_WRITE_P_RATE_COUNT, HL_PG_INT}, {HL_WRITE_P_RATE_WINDOW_S, HL_PG_INT},
+    {HL_WRITE_P_MAX_PRIORITY, HL_PG_INT}, {HL_WRITE_P_LIMITS_REVISION, HL_PG_INT}};
 
-static const struct kind accounts = {
-    .read = HL_READ_ACCOUNTS, .write = HL_WRITE_ACCOUNTS, .add = add_account};
+static const struct hl_pg_column of_keys[] = {{HL_WRITE_P_PROJECT, HL_PG_TEXT},
+    {HL_WRITE_P_APP, HL_PG_TEXT}, {HL_WRITE_P_SUBJECT, HL_PG_BYTES}, {HL_WRITE_P_KEY, HL_PG_BYTES},
+    {HL_WRITE_P_RUN_ID, HL_PG_ID}, {HL_WRITE_P_FINGERPRINT, HL_PG_BYTES},
+    {HL_WRITE_P_EXPIRES_MS, HL_PG_INT}};
 
-enum hl_err hl_import_accounts(struct hl_passage *p)
-{
-    return carry(p, &accounts, &p->done->accounts);
-}
+static const struct hl_pg_column of_audit[] = {{HL_WRITE_P_AUDIT_ID, HL_PG_ID},
+    {HL_WRITE_P_PROJECT, HL_PG_TEXT}, {HL_WRITE_P_ACTION, HL_PG_INT}, {HL_WRITE_P_COUNT, HL_PG_INT},
+    {HL_WRITE_P_TOLD, HL_PG_BYTES}};
 
-static void add_audit(struct hl_passage *p, struct hl_sql_row *row)
-{
-    struct hl_pg_columns *rows = &p->rows;
-    struct hl_id id;
-    hl_sql_id(row, &id);
-    hl_pg_columns_id(rows, HL_WRITE_P_AUDIT_ID, &id);
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_ACTION, hl_sql_int(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_COUNT, hl_sql_int(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_TOLD, hl_sql_str(row));
-}
+static const struct hl_pg_column of_job_pieces[] = {{HL_WRITE_P_JOB_ID, HL_PG_ID},
+    {HL_WRITE_P_N, HL_PG_INT}, {HL_WRITE_P_FATES, HL_PG_INT}, {HL_WRITE_P_ITEMS, HL_PG_BYTES}};
 
-static const struct kind audit = {.read = HL_READ_AUDIT, .write = HL_WRITE_AUDIT, .add = add_audit};
-
-enum hl_err hl_import_audit(struct hl_passage *p)
-{
-    uint64_t count = 0;
-    return carry(p, &audit, &count);
-}
-
-static void add_job_piece(struct hl_passage *p, struct hl_sql_row *row)
-{
-    struct hl_pg_columns *rows = &p->rows;
-    struct hl_id id;
-    hl_sql_id(row, &id);
-    hl_pg_columns_id(rows, HL_WRITE_P_JOB_ID, &id);
-    hl_pg_columns_int(rows, HL_WRITE_P_N, hl_sql_int(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_FATES, hl_sql_int(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_ITEMS, hl_sql_str(row));
-}
-
-static const struct kind job_pieces = {
-    .read = HL_READ_JOB_PIECES, .write = HL_WRITE_JOB_PIECES, .add = add_job_piece};
-
-enum hl_err hl_import_job_pieces(struct hl_passage *p)
-{
-    uint64_t count = 0;
-    return carry(p, &job_pieces, &count);
-}
-
-static void add_job(struct hl_passage *p, struct hl_sql_row *row)
-{
-    struct hl_pg_columns *rows = &p->rows;
-    struct hl_id id;
-    hl_sql_id(row, &id);
-    hl_pg_columns_id(rows, HL_WRITE_P_JOB_ID, &id);
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_VERSION, hl_sql_int(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_ENDED_MS, hl_sql_int(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_IS_STOPPING, hl_sql_int(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_PLAN, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_PROGRESS, hl_sql_str(row));
-}
-
-static const struct kind jobs = {.read = HL_READ_JOBS, .write = HL_WRITE_JOBS, .add = add_job};
-
-enum hl_err hl_import_jobs(struct hl_passage *p)
-{
-    uint64_t count = 0;
-    return carry(p, &jobs, &count);
-}
-
-static void add_key(struct hl_passage *p, struct hl_sql_row *row)
-{
-    struct hl_pg_columns *rows = &p->rows;
-    struct hl_id run_id;
-    hl_pg_columns_text(rows, HL_WRITE_P_PROJECT, hl_sql_str(row));
-    hl_pg_columns_text(rows, HL_WRITE_P_APP, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_SUBJECT, hl_sql_str(row));
-    hl_pg_columns_bytes(rows, HL_WRITE_P_KEY, hl_sql_str(row));
-    hl_sql_id(row, &run_id);
-    hl_pg_columns_id(rows, HL_WRITE_P_RUN_ID, &run_id);
-    hl_pg_columns_bytes(rows, HL_WRITE_P_FINGERPRINT, hl_sql_str(row));
-    hl_pg_columns_int(rows, HL_WRITE_P_EXPIRES_MS, hl_sql_int(row));
-}
-
-static const struct kind keys = {.read = HL_READ_KEYS, .write = HL_WRITE_KEYS, .add = add_key};
-
-enum hl_err hl_import_keys(struct hl_passage *p)
-{
-    return carry(p, &keys, &p->done->keys);
-}
+static const struct hl_pg_column of_jobs[] = {{HL_WRITE_P_JOB_ID, HL_PG_ID},
+    {HL_WRITE_P_PROJECT, HL_PG_TEXT}, {HL_WRITE_P_VERSION, HL_PG_INT},
+    {HL_WRITE_P_ENDED_MS, HL_PG_INT}, {HL_WRITE_P_IS_STOPPING, HL_PG_INT},
+    {HL_WRITE_P_PLAN, HL_PG_BYTES}, {HL_WRITE_P_PROGRESS, HL_PG_BYTES}};
 
 /* --- how runs ended ------------------------------------------------------------------------------- */
 
@@ -308,9 +255,6 @@ static void add_minute(struct hl_passage *p, struct hl_sql_row *row)
     hl_buf_fini(&text);
 }
 
-static const struct kind minutes = {
-    .read = HL_READ_MINUTES, .write = HL_WRITE_MINUTES, .add = add_minute};
-
 /* What the schema has been counting for longer than the directory stays so. */
 static enum hl_err carry_since(struct hl_passage *p)
 {
@@ -333,9 +277,30 @@ static enum hl_err carry_since(struct hl_passage *p)
     return hl_pg_session_run(&p->session, sql, p->why, p->why_len);
 }
 
-enum hl_err hl_import_minutes(struct hl_passage *p)
+/* --- the stages --------------------------------------------------------------------------------- */
+
+#define KIND(NAME, table)                                                                          \
+    {                                                                                              \
+        .read = HL_READ_##NAME, .write = HL_WRITE_##NAME, .columns = (table),                      \
+        .n_columns = HL_ARRAY_LEN(table)                                                           \
+    }
+
+enum hl_err hl_import_rows(struct hl_passage *p)
 {
-    uint64_t count = 0;
-    enum hl_err err = carry_since(p);
-    return err ? err : carry(p, &minutes, &count);
+    static const struct kind kinds[] = {
+        [HL_IMPORT_ACCOUNTS] = KIND(ACCOUNTS, of_accounts),
+        [HL_IMPORT_KEYS] = KIND(KEYS, of_keys),
+        [HL_IMPORT_MINUTES] = {.read = HL_READ_MINUTES,
+            .write = HL_WRITE_MINUTES,
+            .add = add_minute},
+        [HL_IMPORT_AUDIT] = KIND(AUDIT, of_audit),
+        [HL_IMPORT_JOB_PIECES] = KIND(JOB_PIECES, of_job_pieces),
+        [HL_IMPORT_JOBS] = KIND(JOBS, of_jobs),
+    };
+    uint64_t uncounted = 0;
+    uint64_t *count = p->stage == HL_IMPORT_ACCOUNTS ? &p->done->accounts
+                      : p->stage == HL_IMPORT_KEYS   ? &p->done->keys
+                                                     : &uncounted;
+    enum hl_err err = p->stage == HL_IMPORT_MINUTES ? carry_since(p) : HL_OK;
+    return err ? err : carry(p, &kinds[p->stage], count);
 }
