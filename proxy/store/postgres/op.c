@@ -64,10 +64,22 @@ const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m)
     }
 }
 
+void hl_pg_op_name_subject(struct hl_pg_op *op)
+{
+    const char *m = (const char *)op->m;
+    if (op->how->subject_at > 0)
+        op->subject = *(const struct hl_id *)(const void *)(m + op->how->subject_at);
+    if (op->how->subject)
+        op->how->subject(op);
+}
+
 void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n)
 {
     const struct hl_pg_operation *how = ops[0]->how;
-    how->bind(s, &s->params, ops[0]);
+    if (how->bind)
+        how->bind(s, &s->params, ops[0]);
+    if (how->is_audited)
+        hl_pg_audit_bind(&s->params, ops[0]->m);
     if (!how->add_row)
         return;
     hl_pg_columns_clear(&s->columns);

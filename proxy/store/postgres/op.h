@@ -55,12 +55,14 @@ struct hl_pg_op {
 struct hl_pg_operation {
     enum hl_pg_sql query;
     bool is_single;       /* the statement is for one operation */
+    bool is_audited;      /* with {audited} of sql/parts.sql: a single one */
     enum hl_err repeated; /* what it says where it is so already and this is no repetition */
-    /* What two of must not be under way together. May be NULL. */
+    /* What two of must not be under way together: where in the message its id is; or the function says. Neither: nothing. */
+    size_t subject_at;
     void (*subject)(struct hl_pg_op *op);
     /* An operation's items of the parameters that are arrays; NULL: there are none. */
     void (*add_row)(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op);
-    /* The other parameters; `op` is the single one, or the first. */
+    /* The other parameters; `op` is the single one, or the first. May be NULL. */
     void (*bind)(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op);
     /* What the answer's row says beside ord and code. May be NULL. */
     void (*read)(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row);
@@ -71,6 +73,8 @@ struct hl_pg_operation {
 /* NULL: not a request that changes anything. */
 const struct hl_pg_operation *hl_pg_operation_of(const struct hl_store_msg *m);
 
+/* The subject and the key of one that has come. */
+void hl_pg_op_name_subject(struct hl_pg_op *op);
 /* The parameters for `n` operations of a kind, at s->params. */
 void hl_pg_op_bind(struct hl_pg_store *s, struct hl_pg_op *const ops[], size_t n);
 
@@ -84,14 +88,19 @@ bool hl_pg_op_is_busy(const struct hl_pg_store *s, const struct hl_pg_op *op);
 void hl_pg_op_set_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 void hl_pg_op_clear_busy(struct hl_pg_store *s, struct hl_pg_op *op);
 
-/* The row of who made the change (store/audit.h), if the request has one: {audited} of sql/parts.sql, and as items of
- * arrays. */
 /* A value that is sealed, for the row of that id; the head of an answer, or null. */
 void hl_pg_add_sealed(struct hl_pg_store *s, struct hl_pg_columns *c, unsigned param,
     const char *place, const struct hl_id *row, struct hl_str plain);
 void hl_pg_add_answer_head(
     struct hl_pg_store *s, struct hl_pg_columns *c, const struct hl_id *run_id, struct hl_str head);
 
+/* What several have (op_common.c). This replica; the number that the answer has; after it the others are told at once. */
+void hl_pg_bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op);
+void hl_pg_read_number(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row);
+void hl_pg_note_for_all(struct hl_pg_store *s, struct hl_pg_op *op);
+
+/* The row of who made the change (store/audit.h), if the request has one: {audited} of sql/parts.sql, and as items of
+ * arrays. */
 void hl_pg_audit_bind(struct hl_pg_params *p, const struct hl_store_msg *m);
 void hl_pg_audit_add_row(struct hl_pg_columns *c, const struct hl_store_msg *m);
 /* Of ACCEPTs, at s->params, for AUDIT_ACCEPTED. False: none of them has one. */

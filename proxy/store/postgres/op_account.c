@@ -30,20 +30,14 @@ static void bind_add(struct hl_pg_store *s, struct hl_pg_params *p, const struct
     hl_limits_to_numbers(&a->limits, limits);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS; i++)
         hl_pg_add_int(p, limit_params[i], limits[i]);
-    hl_pg_audit_bind(p, op->m);
-}
-
-static void note_add(struct hl_pg_store *s, struct hl_pg_op *op)
-{
-    if (op->rc == HL_OK)
-        hl_pg_notify_all(s);
 }
 
 const struct hl_pg_operation hl_pg_op_account_add = {.query = HL_PG_DO_ACCOUNT_ADD,
     .is_single = true,
+    .is_audited = true,
     .repeated = HL_ERR_EXISTS,
     .bind = bind_add,
-    .note = note_add};
+    .note = hl_pg_note_for_all};
 
 static void bind_revoke(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
@@ -52,26 +46,19 @@ static void bind_revoke(struct hl_pg_store *s, struct hl_pg_params *p, const str
     hl_pg_add_id(p, HL_PG_P_ACCOUNT_ID, &r->id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(r->project));
     hl_pg_add_int(p, HL_PG_P_NOW_MS, hl_clock_wall_ms());
-    hl_pg_audit_bind(p, op->m);
-}
-
-static void read_revoke(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
-{
-    (void)s;
-    op->number = hl_pg_int(row);
 }
 
 static void note_revoke(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     ((struct hl_revoke_account *)op->m)->revoked_ms = op->number;
-    if (op->rc == HL_OK)
-        hl_pg_notify_all(s);
+    hl_pg_note_for_all(s, op);
 }
 
 const struct hl_pg_operation hl_pg_op_account_revoke = {.query = HL_PG_DO_ACCOUNT_REVOKE,
     .is_single = true,
+    .is_audited = true,
     .bind = bind_revoke,
-    .read = read_revoke,
+    .read = hl_pg_read_number,
     .note = note_revoke};
 
 /* All but the revision, which the statement makes. */
@@ -86,7 +73,6 @@ static void bind_limit(struct hl_pg_store *s, struct hl_pg_params *p, const stru
     hl_pg_add_int(p, HL_PG_P_CHANGED, l->change.which);
     for (size_t i = 0; i < HL_LIMITS_NUMBERS - 1; i++)
         hl_pg_add_int(p, limit_params[i], limits[i]);
-    hl_pg_audit_bind(p, op->m);
 }
 
 static void read_limit(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -95,17 +81,12 @@ static void read_limit(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_
     hl_pg_account(row, &((struct hl_limit_account *)op->m)->account);
 }
 
-static void note_limit(struct hl_pg_store *s, struct hl_pg_op *op)
-{
-    if (op->rc == HL_OK)
-        hl_pg_notify_all(s);
-}
-
 const struct hl_pg_operation hl_pg_op_account_limit = {.query = HL_PG_DO_ACCOUNT_LIMIT,
     .is_single = true,
+    .is_audited = true,
     .bind = bind_limit,
     .read = read_limit,
-    .note = note_limit};
+    .note = hl_pg_note_for_all};
 
 static void bind_touch(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {

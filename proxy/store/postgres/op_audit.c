@@ -51,23 +51,16 @@ bool hl_pg_audit_bind_accepted(struct hl_pg_store *s, struct hl_pg_op *const ops
     return is_any;
 }
 
-static void bind_audit(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
-{
-    (void)s;
-    hl_pg_audit_bind(p, op->m);
-}
-
 static void bind_settings(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
 {
     const struct hl_keep_settings *k = (const struct hl_keep_settings *)op->m;
     (void)s;
     hl_pg_add_str(p, HL_PG_P_FORMER, hl_buf_str(&k->former));
     hl_pg_add_str(p, HL_PG_P_VALUE, hl_buf_str(&k->value));
-    hl_pg_audit_bind(p, op->m);
 }
 
 const struct hl_pg_operation hl_pg_op_settings_keep = {
-    .query = HL_PG_DO_SETTINGS_KEEP, .is_single = true, .bind = bind_settings};
+    .query = HL_PG_DO_SETTINGS_KEEP, .is_single = true, .is_audited = true, .bind = bind_settings};
 
 const struct hl_pg_operation hl_pg_op_audit = {
-    .query = HL_PG_DO_AUDIT_ADD, .is_single = true, .bind = bind_audit};
+    .query = HL_PG_DO_AUDIT_ADD, .is_single = true, .is_audited = true};

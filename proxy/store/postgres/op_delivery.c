@@ -24,11 +24,6 @@ static const struct hl_attempt *attempt_of(const struct hl_pg_op *op)
     return (const struct hl_attempt *)op->m;
 }
 
-static void subject_of_attempt(struct hl_pg_op *op)
-{
-    op->subject = attempt_of(op)->delivery_id;
-}
-
 static void add_attempt(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
     const struct hl_attempt *a = attempt_of(op);
@@ -66,7 +61,7 @@ static void note_attempt(struct hl_pg_store *s, struct hl_pg_op *op)
 }
 
 const struct hl_pg_operation hl_pg_op_attempt = {.query = HL_PG_DO_ATTEMPT,
-    .subject = subject_of_attempt,
+    .subject_at = offsetof(struct hl_attempt, delivery_id),
     .add_row = add_attempt,
     .bind = bind_attempt,
     .read = read_attempt,
@@ -77,11 +72,6 @@ const struct hl_pg_operation hl_pg_op_attempt = {.query = HL_PG_DO_ATTEMPT,
 static const struct hl_attempt_outcome *outcome_of(const struct hl_pg_op *op)
 {
     return (const struct hl_attempt_outcome *)op->m;
-}
-
-static void subject_of_outcome(struct hl_pg_op *op)
-{
-    op->subject = outcome_of(op)->delivery_id;
 }
 
 static bool puts_off(const struct hl_attempt_outcome *o)
@@ -131,18 +121,6 @@ static void add_outcome(struct hl_pg_store *s, struct hl_pg_columns *c, struct h
     add_report(c, o->report);
 }
 
-static void bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
-{
-    (void)op;
-    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-}
-
-static void read_outcome(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
-{
-    (void)s;
-    op->number = hl_pg_int(row); /* the state that is final, or 0 */
-}
-
 /* What was put off is looked for when it is due. */
 static void wake_by(struct hl_pg_store *s, int64_t wall_ms)
 {
@@ -180,10 +158,10 @@ static void note_outcome(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_outcome = {.query = HL_PG_DO_OUTCOME,
     .repeated = HL_ERR_STALE,
-    .subject = subject_of_outcome,
+    .subject_at = offsetof(struct hl_attempt_outcome, delivery_id),
     .add_row = add_outcome,
-    .bind = bind_me,
-    .read = read_outcome,
+    .bind = hl_pg_bind_me,
+    .read = hl_pg_read_number, /* the state that is final, or 0 */
     .note = note_outcome};
 
 /* --- redelivery ----------------------------------------------------------------------------- */
@@ -200,7 +178,6 @@ static void bind_one(struct hl_pg_store *s, struct hl_pg_params *p, const struct
     hl_pg_add_int(p, HL_PG_P_ROUND, redeliver_of(op)->round);
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
-    hl_pg_audit_bind(p, op->m);
 }
 
 /* As far as is known. */
@@ -221,7 +198,6 @@ static void bind_many(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     hl_pg_add_int(p, HL_PG_P_MAX, left < REDELIVER_STEP ? (int64_t)left : REDELIVER_STEP);
     hl_pg_add_int(p, HL_PG_P_DELIVERY_ATTEMPTS, s->webhook_attempts);
     hl_pg_add_kept_since(s, p);
-    hl_pg_audit_bind(p, op->m);
 }
 
 static void read_redeliver(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
@@ -249,6 +225,7 @@ static void note_redeliver(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_redeliver_one = {.query = HL_PG_DO_REDELIVER,
     .is_single = true,
+    .is_audited = true,
     .repeated = HL_ERR_CONFLICT,
     .bind = bind_one,
     .read = read_redeliver,
@@ -256,6 +233,7 @@ const struct hl_pg_operation hl_pg_op_redeliver_one = {.query = HL_PG_DO_REDELIV
 
 const struct hl_pg_operation hl_pg_op_redeliver_many = {.query = HL_PG_DO_REDELIVER_MANY,
     .is_single = true,
+    .is_audited = true,
     .bind = bind_many,
     .read = read_redeliver,
     .note = note_redeliver};
@@ -294,7 +272,6 @@ static void bind_resend(struct hl_pg_store *s, struct hl_pg_params *p, const str
     bind_sealed(s, p, HL_PG_P_URL, "run.url", &r->run_id, r->url);
     bind_sealed(s, p, HL_PG_P_SECRET, "run.secret", &r->run_id, r->secret);
     hl_pg_add_kept_since(s, p);
-    hl_pg_audit_bind(p, op->m);
 }
 
 static void note_resend(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -307,5 +284,8 @@ static void note_resend(struct hl_pg_store *s, struct hl_pg_op *op)
     hl_pg_notify_work(s);
 }
 
-const struct hl_pg_operation hl_pg_op_resend = {
-    .query = HL_PG_DO_RESEND, .is_single = true, .bind = bind_resend, .note = note_resend};
+const struct hl_pg_operation hl_pg_op_resend = {.query = HL_PG_DO_RESEND,
+    .is_single = true,
+    .is_audited = true,
+    .bind = bind_resend,
+    .note = note_resend};

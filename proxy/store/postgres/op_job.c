@@ -16,11 +16,10 @@ static void bind_add(struct hl_pg_store *s, struct hl_pg_params *p, const struct
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(a->project));
     hl_pg_add_str(p, HL_PG_P_PLAN, hl_buf_str(&a->plan));
     hl_pg_add_str(p, HL_PG_P_PROGRESS, hl_buf_str(&a->progress));
-    hl_pg_audit_bind(p, op->m);
 }
 
 const struct hl_pg_operation hl_pg_op_job_add = {
-    .query = HL_PG_DO_JOB_ADD, .is_single = true, .bind = bind_add};
+    .query = HL_PG_DO_JOB_ADD, .is_single = true, .is_audited = true, .bind = bind_add};
 
 static void bind_pieces(struct hl_pg_params *p, const struct hl_keep_job *k)
 {
@@ -51,13 +50,6 @@ static void bind_keep(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     hl_pg_add_str(p, HL_PG_P_PROGRESS, hl_buf_str(&k->progress));
     bind_pieces(p, k);
     hl_pg_add_int(p, HL_PG_P_COUNT, k->m.audit ? k->m.audit->count : -1);
-    hl_pg_audit_bind(p, op->m);
-}
-
-static void read_number(struct hl_pg_store *s, struct hl_pg_op *op, struct hl_pg_row *row)
-{
-    (void)s;
-    op->number = hl_pg_int(row);
 }
 
 static void note_keep(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -68,8 +60,9 @@ static void note_keep(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_job_keep = {.query = HL_PG_DO_JOB_KEEP,
     .is_single = true,
+    .is_audited = true,
     .bind = bind_keep,
-    .read = read_number,
+    .read = hl_pg_read_number,
     .note = note_keep};
 
 static void bind_stop(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
@@ -78,7 +71,6 @@ static void bind_stop(struct hl_pg_store *s, struct hl_pg_params *p, const struc
     (void)s;
     hl_pg_add_id(p, HL_PG_P_JOB_ID, &j->job_id);
     hl_pg_add_str(p, HL_PG_P_PROJECT, hl_str_from(j->project));
-    hl_pg_audit_bind(p, op->m);
 }
 
 static void note_stop(struct hl_pg_store *s, struct hl_pg_op *op)
@@ -89,8 +81,9 @@ static void note_stop(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_job_stop = {.query = HL_PG_DO_JOB_STOP,
     .is_single = true,
+    .is_audited = true,
     .bind = bind_stop,
-    .read = read_number,
+    .read = hl_pg_read_number,
     .note = note_stop};
 
 /* ---- questions ---- */

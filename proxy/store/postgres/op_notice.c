@@ -23,28 +23,17 @@ static void add_part(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_p
     hl_pg_add_answer_head(s, c, &part->run_id, hl_buf_str(&part->answer_head));
 }
 
-static void bind_me(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
-{
-    (void)op;
-    hl_pg_add_id(p, HL_PG_P_ME, &s->member.id);
-}
-
-/* It is for the run's end to come after it. */
-static void subject_of_part(struct hl_pg_op *op)
-{
-    op->subject = part_of(op)->run_id;
-}
-
 static void note_part(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (op->rc == HL_OK && part_of(op)->answer_head.n > 0)
         hl_pg_notify_answer(s);
 }
 
+/* It is for the run's end to come after it. */
 const struct hl_pg_operation hl_pg_op_keep_stream = {.query = HL_PG_DO_STREAM_PUT,
-    .subject = subject_of_part,
+    .subject_at = offsetof(struct hl_keep_stream, run_id),
     .add_row = add_part,
-    .bind = bind_me,
+    .bind = hl_pg_bind_me,
     .note = note_part};
 
 /* --- progress ------------------------------------------------------------------------------- */
@@ -63,26 +52,16 @@ static void add_said(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_p
     hl_pg_columns_text(c, HL_PG_P_JSON, hl_str_from(said->json));
 }
 
-static void subject_of_said(struct hl_pg_op *op)
-{
-    op->subject = said_of(op)->run_id;
-}
-
 const struct hl_pg_operation hl_pg_op_say_progress = {.query = HL_PG_DO_PROGRESS_PUT,
-    .subject = subject_of_said,
+    .subject_at = offsetof(struct hl_say_progress, run_id),
     .add_row = add_said,
-    .bind = bind_me};
+    .bind = hl_pg_bind_me};
 
 /* --- tallies --------------------------------------------------------------------------------- */
 
 static const struct hl_told_tally *told_of(const struct hl_pg_op *op)
 {
     return (const struct hl_told_tally *)op->m;
-}
-
-static void subject_of_tally(struct hl_pg_op *op)
-{
-    op->subject = told_of(op)->source;
 }
 
 /* Of each count which minute of which app it belongs to. */
@@ -117,5 +96,7 @@ static void bind_tally(struct hl_pg_store *s, struct hl_pg_params *p, const stru
         p, HL_PG_P_COUNT, HL_PG_INT, t, hl_pg_item_int(p, (int64_t)t->minutes[i].tally.counts[k]));
 }
 
-const struct hl_pg_operation hl_pg_op_tally = {
-    .query = HL_PG_DO_TALLY, .is_single = true, .subject = subject_of_tally, .bind = bind_tally};
+const struct hl_pg_operation hl_pg_op_tally = {.query = HL_PG_DO_TALLY,
+    .is_single = true,
+    .subject_at = offsetof(struct hl_told_tally, source),
+    .bind = bind_tally};

@@ -175,8 +175,7 @@ void hl_pg_queue_add(struct hl_pg_store *s, struct hl_store_msg *m)
     op->posted_ms = hl_clock_mono_ms();
     op->posted_ahead_ms = hl_clock_ahead_ms();
     s->n_renewing += one_of_many(m) != NULL;
-    if (op->how->subject)
-        op->how->subject(op);
+    hl_pg_op_name_subject(op);
     if (m->msg.type == HL_STORE_REDELIVER)
         op->mark = ((const struct hl_redeliver *)m)->mark.after;
     if (!hl_operation_gives_up(op->m))

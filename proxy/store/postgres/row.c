@@ -88,13 +88,7 @@ void hl_pg_outcome(struct hl_pg_row *row, struct hl_outcome *outcome, struct hl_
 void hl_pg_account(struct hl_pg_row *row, struct hl_account *account)
 {
     hl_pg_id(row, &account->id);
-    hl_str_put_cut(account->project, sizeof(account->project), hl_pg_str(row));
-    hl_str_put_cut(account->name, sizeof(account->name), hl_pg_str(row));
-    account->role = (enum hl_role)hl_pg_int(row);
-    account->created_ms = hl_pg_int(row);
-    account->expires_ms = hl_pg_int(row);
-    account->revoked_ms = hl_pg_int(row);
-    account->last_used_ms = hl_pg_int(row);
+    hl_pg_read_columns(row, &hl_account_columns, account);
     hl_pg_limits(row, &account->limits);
 }
 
