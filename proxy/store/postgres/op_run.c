@@ -114,8 +114,6 @@ static void add_request(struct hl_pg_store *s, struct hl_pg_columns *c, const st
 {
     static const unsigned body_params[] = {HL_PG_P_REQUEST_WHERE, HL_PG_P_REQUEST_SIZE,
         HL_PG_P_REQUEST_SHA256, HL_PG_P_REQUEST_FILE, HL_PG_P_REQUEST_BYTES};
-    hl_pg_columns_bytes(c, HL_PG_P_METHOD, a->method);
-    hl_pg_columns_bytes(c, HL_PG_P_PATH, hl_store_message_shown_path(a->target));
     if (is_async(a))
         hl_pg_add_sealed(s, c, HL_PG_P_HEAD, "run.head", &a->run_id, a->head);
     else
@@ -130,7 +128,8 @@ static void add_accept(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     hl_pg_columns_id(c, HL_PG_P_RUN_ID, &a->run_id);
     hl_pg_columns_text(c, HL_PG_P_PROJECT, a->project);
     hl_pg_columns_text(c, HL_PG_P_APP, a->app);
-    hl_pg_columns_int(c, HL_PG_P_CREATED_MS, a->created_ms);
+    hl_pg_columns_record(
+        c, &hl_pg_sql_statements[HL_PG_DO_RUN_ADD], HL_PG_P_CREATED_MS, &hl_accept_row_columns, a);
     add_request(s, c, a);
     add_webhook(s, c, a);
     add_key(c, a);
@@ -138,17 +137,10 @@ static void add_accept(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl
     hl_pg_columns_int(c, HL_PG_P_IS_BEYOND, op->is_busy);
     hl_pg_columns_int(c, HL_PG_P_TIMEOUT_MS, (int64_t)a->terms.timeout_ms);
     hl_pg_columns_int(c, HL_PG_P_WAIT_MS, (int64_t)a->terms.start_timeout_ms);
-    hl_pg_columns_int(c, HL_PG_P_PRIORITY, a->terms.priority);
     hl_pg_columns_int(c, HL_PG_P_WHO, (int64_t)hl_key_subject(&s->keys.key, a->identity));
     hl_pg_columns_int(c, HL_PG_P_MAX_QUEUED, a->max_queued);
     hl_pg_columns_int(c, HL_PG_P_MAX_ATTEMPTS, a->terms.max_attempts);
-    hl_pg_columns_bytes_if(c, HL_PG_P_IDENTITY, a->identity.n > 0, a->identity);
-    hl_pg_columns_id(c, HL_PG_P_RERUN_OF, &a->rerun_of);
     hl_pg_columns_int(c, HL_PG_P_HAS_CALLER, a->terms.has_caller);
-    if (a->tags.n > 0)
-        hl_pg_columns_text(c, HL_PG_P_TAGS, a->tags);
-    else
-        hl_pg_columns_null(c, HL_PG_P_TAGS, HL_PG_TEXT);
 }
 
 static void bind_accept(struct hl_pg_store *s, struct hl_pg_params *p, const struct hl_pg_op *op)
@@ -222,11 +214,6 @@ static void add_delivery_id(struct hl_pg_store *s, struct hl_pg_columns *c, stru
     hl_pg_columns_id(c, HL_PG_P_DELIVERY_ID, &op->delivery_id);
 }
 
-static void subject_of_finish(struct hl_pg_op *op)
-{
-    op->subject = finish_of(op)->run_id;
-}
-
 /* Of which mode the run is, its record knows. */
 static void add_time(struct hl_pg_columns *c, unsigned param, enum hl_tally_kind kind, int64_t us)
 {
@@ -298,7 +285,7 @@ static void note_finish(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_finish = {.query = HL_PG_DO_RUN_FINISH,
     .repeated = HL_ERR_STALE,
-    .subject = subject_of_finish,
+    .subject_at = offsetof(struct hl_finish, run_id),
     .add_row = add_finish,
     .bind = bind_finish,
     .read = read_finish,
@@ -361,11 +348,6 @@ static const struct hl_run_ref *ref_of(const struct hl_pg_op *op)
     return (const struct hl_run_ref *)op->m;
 }
 
-static void subject_of_cancel(struct hl_pg_op *op)
-{
-    op->subject = ref_of(op)->run_id;
-}
-
 static void add_cancel(struct hl_pg_store *s, struct hl_pg_columns *c, struct hl_pg_op *op)
 {
     hl_pg_columns_id(c, HL_PG_P_RUN_ID, &ref_of(op)->run_id);
@@ -398,7 +380,7 @@ static void note_cancel(struct hl_pg_store *s, struct hl_pg_op *op)
 
 const struct hl_pg_operation hl_pg_op_cancel = {.query = HL_PG_DO_RUN_CANCEL,
     .repeated = HL_ERR_CONFLICT,
-    .subject = subject_of_cancel,
+    .subject_at = offsetof(struct hl_run_ref, run_id),
     .add_row = add_cancel,
     .bind = bind_end,
     .read = read_cancel,

@@ -13,19 +13,18 @@ WITH {me},
 mine AS (
     SELECT FROM :schema.node WHERE node_id = :me AND session = :session::uuid),
 raw AS MATERIALIZED (
-    SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[], :created_ms::bigint[], :method::bytea[],
-        :path::bytea[], :head::bytea[], :request_where::bigint[], :request_size::bigint[], :request_sha256::bytea[],
+    SELECT * FROM unnest(:run_id::uuid[], :project::text[], :app::text[], {run_arrays},
+        :head::bytea[], :request_where::bigint[], :request_size::bigint[], :request_sha256::bytea[],
         :request_file::uuid[], :request_bytes::bytea[], :lane::bigint[], :url::bytea[], :secret::bytea[],
         :traceparent::bytea[], :subject::bytea[], :key::bytea[], :fingerprint::bytea[], :is_async::bigint[],
-        :is_beyond::bigint[], :timeout_ms::bigint[], :wait_ms::bigint[], :priority::bigint[], :who::bigint[],
-        :max_queued::bigint[], :max_attempts::bigint[], :identity::bytea[], :rerun_of::uuid[], :has_caller::bigint[],
-        :tags::text[])
-    WITH ORDINALITY AS t(run_id, project, app, created_ms, method,
-        path, head, request_where, request_size, request_sha256,
+        :is_beyond::bigint[], :timeout_ms::bigint[], :wait_ms::bigint[], :who::bigint[],
+        :max_queued::bigint[], :max_attempts::bigint[], :has_caller::bigint[])
+    WITH ORDINALITY AS t(run_id, project, app, {run_columns},
+        head, request_where, request_size, request_sha256,
         request_file, request_bytes, lane, url, secret,
         traceparent, subject, key, fingerprint, is_async,
-        is_beyond, timeout_ms, wait_ms, priority, who,
-        max_queued, most, identity, rerun_of, has_caller, tags, ord)),
+        is_beyond, timeout_ms, wait_ms, who,
+        max_queued, most, has_caller, ord)),
 input AS MATERIALIZED (
     SELECT *, CASE WHEN is_beyond = 1 THEN 1 WHEN max_queued = 0 THEN 0
         WHEN max_queued < row_number() OVER (PARTITION BY who, max_queued = 0 ORDER BY ord) + (
@@ -50,12 +49,12 @@ fresh AS (
         AND (key IS NULL OR run_id IN (SELECT run_id FROM kept))
         AND (is_async = 1 OR EXISTS (SELECT FROM me))),
 runs AS (
-    INSERT INTO :schema.run (run_id, project, app, is_async, has_webhook, created_ms,
-        method, path, head, request_where, request_size, request_sha256, request_file,
-        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, tags, keeps)
-    SELECT run_id, project, app, is_async = 1, url IS NOT NULL, created_ms,
-        method, path, head, request_where, request_size, request_sha256, request_file,
-        request_bytes, lane, url, secret, traceparent, priority, identity, rerun_of, tags, :keeps::bigint
+    INSERT INTO :schema.run (run_id, project, app, is_async, has_webhook, {run_columns},
+        head, request_where, request_size, request_sha256, request_file,
+        request_bytes, lane, url, secret, traceparent, keeps)
+    SELECT run_id, project, app, is_async = 1, url IS NOT NULL, {run_columns},
+        head, request_where, request_size, request_sha256, request_file,
+        request_bytes, lane, url, secret, traceparent, :keeps::bigint
     FROM fresh ON CONFLICT (run_id) DO NOTHING
     RETURNING run_id),
 tagged AS (
