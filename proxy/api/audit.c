@@ -124,7 +124,7 @@ void hl_audit_log_answer(struct hl_store_msg *m)
     if (!is_logged)
         hl_audit_log(m->audit);
     if (m->rc != HL_OK)
-        HL_LOG(WARN, "a row of the audit could not be written: the line before has what was done",
+        HL_LOG(WARN, "an audit record could not be written: the previous line says what was done",
             HL_LOG_ID("audit_id", &m->audit->id), HL_LOG_TEXT("error", hl_err_text(m->rc)));
 }
 

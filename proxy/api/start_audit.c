@@ -198,7 +198,7 @@ static void on_kept(struct hl_rest_call *call);
 /* Nobody is told why the next start has nothing to compare with but the log. */
 static void give_up(struct hl_rest_call *call, enum hl_err why)
 {
-    HL_LOG(WARN, "the settings could not be compared with those of the start before",
+    HL_LOG(WARN, "the settings could not be compared with those of the previous start",
         HL_LOG_TEXT("error", hl_err_text(why)));
     hl_rest_end(call);
 }

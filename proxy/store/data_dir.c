@@ -178,7 +178,8 @@ static enum hl_err take_lock(struct hl_data_dir *dir, char *why, size_t why_len)
         return err;
     }
     if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0)
-        HL_LOG(WARN, "store: cannot write the lock file's pid", HL_LOG_TEXT("path", name));
+        HL_LOG(WARN, "store: cannot write this process's id into the lock file",
+            HL_LOG_TEXT("path", name));
     dir->lock_fd = fd;
     return HL_OK;
 }

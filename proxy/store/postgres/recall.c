@@ -98,7 +98,7 @@ static void add_words(struct hl_pg_store *s, struct hl_pg_transaction *e)
 
 static void say_told(const struct hl_pg_recall *r)
 {
-    HL_LOG(WARN, "store: told this database what became of this replica's runs and webhooks",
+    HL_LOG(WARN, "store: reported to this database what became of this replica's runs and webhooks",
         HL_LOG_INT("ended_runs", r->ended), HL_LOG_INT("running_runs", r->running),
         HL_LOG_INT("cut_runs", r->cut), HL_LOG_INT("lost_runs", r->lost),
         HL_LOG_INT("runs_elsewhere", r->elsewhere));
