@@ -53,6 +53,8 @@ void hl_transfer_free(struct hl_transfer *t)
         return;
     hl_pin_clear(&t->pin, t->easy);
     curl_easy_cleanup(t->easy);
+    curl_url_cleanup(t->url);
+    free(t->url_text);
     free(t);
 }
 
@@ -127,16 +129,39 @@ static bool set_authorities(struct hl_transfer *t)
                curl_easy_setopt(t->easy, CURLOPT_CAPATH, NULL) == CURLE_OK);
 }
 
+/* Its parts stay: mostly the next delivery goes where this one went, and libcurl takes 10,000 instructions to find
+ * them in a text. One that its parser refuses is given as a text, so that it refuses it at the attempt and says why.
+ * False: out of memory. */
+static bool set_url(struct hl_transfer *t, struct hl_str url)
+{
+    if (t->url_text && hl_str_eq(hl_str_from(t->url_text), url))
+        return true;
+    (void)curl_easy_setopt(t->easy, CURLOPT_CURLU, NULL);
+    curl_url_cleanup(t->url);
+    free(t->url_text);
+    t->url = curl_url();
+    t->url_text = hl_str_dup(url);
+    if (!t->url_text)
+        return false;
+    bool is_read = t->url && curl_url_set(t->url, CURLUPART_URL, t->url_text,
+                                 CURLU_NON_SUPPORT_SCHEME | CURLU_DISALLOW_USER |
+                                     CURLU_PATH_AS_IS) == CURLUE_OK;
+    CURLcode code = is_read ? curl_easy_setopt(t->easy, CURLOPT_CURLU, t->url)
+                            : curl_easy_setopt(t->easy, CURLOPT_URL, t->url_text);
+    if (code == CURLE_OK)
+        return true;
+    free(t->url_text);
+    t->url_text = NULL;
+    return false;
+}
+
 static bool set_limits(struct hl_transfer *t, uint64_t left_ms);
 
 enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct curl_slist *fields,
     struct hl_str whole, struct hl_envelope *envelope, bool is_retry)
 {
-    char z[URL_MAX + 1];
     if (url.n > URL_MAX)
         return HL_ERR_TOO_LARGE;
-    memcpy(z, url.p, url.n);
-    z[url.n] = '\0';
 
     bool is_whole = whole.n > 0;
     t->envelope = is_whole ? NULL : envelope;
@@ -151,8 +176,7 @@ enum hl_err hl_transfer_prepare(struct hl_transfer *t, struct hl_str url, struct
     hl_pin_clear(&t->pin, t->easy);
     curl_off_t size = (curl_off_t)t->size;
     CURL *c = t->easy;
-    if (!set_limits(t, t->settings->timeout_ms) || !set_authorities(t) ||
-        curl_easy_setopt(c, CURLOPT_URL, z) != CURLE_OK ||
+    if (!set_limits(t, t->settings->timeout_ms) || !set_authorities(t) || !set_url(t, url) ||
         curl_easy_setopt(c, CURLOPT_CONNECT_TO, NULL) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, (long)is_retry) != CURLE_OK ||
         curl_easy_setopt(c, CURLOPT_HTTPHEADER, fields) != CURLE_OK ||

@@ -41,6 +41,10 @@ struct hl_transfer {
     uint64_t sent;           /* of the request's body, when that was last looked at */
     uint64_t moved_ms;       /* monotonic; when it was less before */
 
+    /* private: the latest attempt's URL */
+    char *url_text; /* NULL: there is none */
+    CURLU *url;     /* its parts */
+
     /* private: one attempt's */
     const struct hl_transfer_settings *settings;
     struct hl_envelope *envelope; /* read while it is sent; NULL: the body was given whole */

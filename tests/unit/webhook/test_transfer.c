@@ -128,6 +128,39 @@ Test(transfer, wants_addresses_rather_than_let_libcurl_resolve_a_name)
     hl_transfer_free(t);
 }
 
+/* What came of an attempt of `t` at that path of the receiver; what stands before its host is `before`. */
+static struct hl_transfer_result attempt_at(
+    struct hl_transfer *t, const char *before, const char *path)
+{
+    char url[64];
+    struct hl_ip ip;
+    struct hl_transfer_result result;
+    cr_assert(hl_ip_parse(HL_STR("127.0.0.1"), &ip));
+    snprintf(url, sizeof url, "http://%sreceiver.test:%u%s", before, receiver.port, path);
+    cr_assert_eq(hl_transfer_prepare(t, hl_str_from(url), NULL, HL_STR("{}"), NULL, false), HL_OK);
+    cr_assert_eq(hl_transfer_set_addresses(t, receiver.port, &ip, 1, 3000), HL_OK);
+    hl_transfer_result_read(t, curl_easy_perform(t->easy), &result);
+    free(result.report);
+    result.report = NULL;
+    return result;
+}
+
+Test(transfer, goes_where_each_attempt_says_whatever_the_last_one_said)
+{
+    struct hl_transfer *t = hl_transfer_new(&settings);
+    cr_assert_eq(attempt_at(t, "", "/status/200").http_status, 200);
+    cr_assert_eq(attempt_at(t, "", "/status/200").http_status, 200);
+    cr_assert_eq(attempt_at(t, "", "/status/503").http_status, 503);
+    cr_assert_str_eq(attempt_at(t, "{}", "/status/200").error, "bad_url");
+    cr_assert_str_eq(attempt_at(t, "{}", "/status/200").error, "bad_url");
+    cr_assert_neq(*attempt_at(t, "someone@", "/status/200").error, '\0');
+    cr_assert_eq(attempt_at(t, "", "/status/200/../503").http_status, 200, "it is sent as it is");
+    cr_assert_eq(attempt_at(t, "", "/status/503").http_status, 503);
+    cr_assert_eq(receiver_count(&receiver, "/status/200"), 2);
+    cr_assert_eq(receiver_count(&receiver, "/status/503"), 2);
+    hl_transfer_free(t);
+}
+
 Test(transfer, refuses_http_where_only_https_is_allowed)
 {
     uint32_t opened;
