@@ -40,10 +40,12 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     response->cache_control =
         asset->is_immutable ? "public, max-age=31536000, immutable" : "no-cache";
     bool is_gzip = request->accepts_gzip;
-    snprintf(response->fields, sizeof(response->fields),
-        "ETag: W/%s\r\nVary: Accept-Encoding\r\n%s%s", asset->etag,
+    char tag[64] = ""; /* what never changes is not asked for again */
+    if (!asset->is_immutable)
+        snprintf(tag, sizeof(tag), "ETag: W/%s\r\n", asset->etag);
+    snprintf(response->fields, sizeof(response->fields), "%sVary: Accept-Encoding\r\n%s%s", tag,
         is_gzip ? "Content-Encoding: gzip\r\n" : "", is_page(asset) ? page_fields : loaded_fields);
-    if (hl_etag_is_known(request->if_none_match, hl_str_from(asset->etag))) {
+    if (*tag && hl_etag_is_known(request->if_none_match, hl_str_from(asset->etag))) {
         response->status = 304;
         return;
     }
