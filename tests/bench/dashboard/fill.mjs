@@ -188,14 +188,14 @@ function isKept({ isSync, receiver }) {
     return !isSync || receiver !== null;
 }
 
-/** As it is now, with some calls a second, until somebody ends it. */
-async function goOn(stage, dataDir) {
+/** As it is now, with a call each `every` ms (0: none), until somebody ends it. */
+async function goOn(stage, dataDir, every) {
     const hookline = await startHookline(dataDir, stage.app.address().port, SERVED);
     stage.week.hours = 0;
     console.log(`dashboard: ${hookline.admin}/`);
     const next = chance(Date.now());
     let number = 1_000_000;
-    const timer = setInterval(() => call(hookline, stage.urls, makeRun(next, number++, 0)), 300);
+    const timer = every && setInterval(() => call(hookline, stage.urls, makeRun(next, number++, 0)), every);
     await Promise.race(['SIGINT', 'SIGTERM'].map((name) => once(process, name)));
     clearInterval(timer);
     await hookline.stop();
@@ -208,10 +208,11 @@ const { values } = parseArgs({
         days: { type: 'string', default: '7' },
         serve: { type: 'boolean', default: false },
         only: { type: 'boolean', default: false },
+        every: { type: 'string', default: '300' },
     },
 });
 if (!values.dir || (values.only && !values.serve)) {
-    console.error('usage: fill.mjs --dir DIRECTORY [--runs 100000] [--days 7] [--serve [--only]]');
+    console.error('usage: fill.mjs --dir DIRECTORY [--runs 100000] [--days 7] [--serve [--only] [--every 300]]');
     process.exit(2);
 }
 const dataDir = join(values.dir, 'data');
@@ -224,5 +225,5 @@ if (!values.only) {
     await play(stage, { runs: Number(values.runs), days: Number(values.days), dataDir, tell });
     console.log(`\nin ${dataDir}`);
 }
-if (values.serve) await goOn(stage, dataDir);
+if (values.serve) await goOn(stage, dataDir, Number(values.every));
 process.exit(0);
