@@ -167,6 +167,14 @@ static inline struct hl_sql_args *hl_database_bind(struct hl_database *db, enum 
     hl_sql_args_begin(&db->args[which], db->st[which], &hl_sql_statements[which]);
     return &db->args[which];
 }
+/* The one that adds so many rows (hl_sql_many), of several that stand behind each other. */
+static inline enum hl_sql hl_database_many(enum hl_sql one, size_t n)
+{
+    unsigned doublings = 0;
+    while ((size_t)1 << doublings < n)
+        doublings++;
+    return (enum hl_sql)(one + doublings);
+}
 /* Runs it to its end. */
 HL_MUST_CHECK enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which);
 /* Steps to its next row: OK, or NOT_FOUND and the statement is reset. After OK the caller resets it

@@ -199,7 +199,7 @@ static enum hl_err seal(
     return err;
 }
 
-/* One, or HL_SQL_MANY. */
+/* As many as one statement adds. */
 static enum hl_err write_some(struct hl_database *db, struct hl_new_run *run, size_t n)
 {
     enum hl_err err = HL_OK;
@@ -210,14 +210,14 @@ static enum hl_err write_some(struct hl_database *db, struct hl_new_run *run, si
     }
     if (err)
         return err;
-    enum hl_sql add_run = n > 1 ? HL_SQL_RUN_ADD_MANY : HL_SQL_RUN_ADD;
+    enum hl_sql add_run = hl_database_many(HL_SQL_RUN_ADD, n);
     struct hl_sql_args *args = hl_database_bind(db, add_run);
     for (size_t i = 0; i < n; i++)
         bind_run(hl_sql_args_row(args, i), &run[i], &db->sealed[i]);
     err = hl_database_run(db, add_run);
     if (err)
         return err;
-    enum hl_sql add_ticket = n > 1 ? HL_SQL_TICKET_ADD_MANY : HL_SQL_TICKET_ADD;
+    enum hl_sql add_ticket = hl_database_many(HL_SQL_TICKET_ADD, n);
     args = hl_database_bind(db, add_ticket);
     for (size_t i = 0; i < n; i++)
         bind_ticket(hl_sql_args_row(args, i), db, &run[i], &db->sealed[i]);
@@ -251,10 +251,19 @@ static void remember(struct hl_database *db, const struct hl_new_run *run)
         });
 }
 
-static enum hl_err wait_in_queue(struct hl_database *db, const struct hl_new_run *run)
+/* Those that have not begun. */
+static enum hl_err wait_in_queue(struct hl_database *db)
 {
-    hl_heads_put(&db->heads, &run->accept->run_id, run->accept->head);
-    return hl_turn_put(db, run->number, &run->place);
+    struct hl_waiting_run waiting[HL_NEW_RUNS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < db->n_new_runs; i++) {
+        const struct hl_new_run *run = &db->new_runs[i];
+        if (run->has_begun)
+            continue;
+        hl_heads_put(&db->heads, &run->accept->run_id, run->accept->head);
+        waiting[n++] = (struct hl_waiting_run){run->number, &run->place};
+    }
+    return hl_turn_put_many(db, waiting, n);
 }
 
 void hl_new_run_forget(struct hl_database *db)
@@ -276,9 +285,9 @@ enum hl_err hl_new_run_write(struct hl_database *db)
             err = hl_lanes_expect(&db->base.backlog->lanes, db->new_runs[i].lane);
         if (!err && db->new_runs[i].has_begun)
             remember(db, &db->new_runs[i]);
-        else if (!err)
-            err = wait_in_queue(db, &db->new_runs[i]);
     }
+    if (!err)
+        err = wait_in_queue(db);
     if (!err)
         hl_new_run_forget(db);
     return err;

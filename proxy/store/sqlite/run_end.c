@@ -3,6 +3,8 @@
  * thread, inside a transaction. */
 #include "store/sqlite/run_end.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
 #include "store/accept.h"
 #include "store/backlog.h"
@@ -30,7 +32,7 @@ static enum hl_err add_results(struct hl_database *db, const struct hl_run_end *
     enum hl_err err = HL_OK;
     for (size_t i = 0, many; i < n && !err; i += many) {
         many = hl_sql_many(n - i);
-        enum hl_sql which = many > 1 ? HL_SQL_RESULT_ADD_MANY : HL_SQL_RESULT_ADD;
+        enum hl_sql which = hl_database_many(HL_SQL_RESULT_ADD, many);
         struct hl_sql_args *args = hl_database_bind(db, which);
         for (size_t k = 0; k < many; k++)
             bind_result(hl_sql_args_row(args, k), &ended[i + k]);
@@ -61,11 +63,35 @@ static bool is_stream(const struct hl_stored_run *run, const struct hl_outcome *
     return has_body && !run->is_async && !run->has_webhook;
 }
 
-static enum hl_err end_ticket(struct hl_database *db, int64_t number)
+static enum hl_err end_tickets(struct hl_database *db, int64_t from, int64_t to)
 {
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_END);
-    hl_sql_bind_int(args, HL_SQL_P_NUMBER, number);
-    return hl_database_run(db, HL_SQL_TICKET_END);
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKETS_END);
+    hl_sql_bind_int(args, HL_SQL_P_FROM, from);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, to);
+    return hl_database_run(db, HL_SQL_TICKETS_END);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Runs that began together mostly end together: where their numbers follow each other, their tickets go at once. */
+static enum hl_err end_all_tickets(struct hl_database *db)
+{
+    int64_t numbers[HL_RUN_ENDS_MAX];
+    size_t n = db->n_run_ends;
+    enum hl_err err = HL_OK;
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = db->run_ends[i].number;
+    qsort(numbers, n, sizeof(numbers[0]), compare);
+    for (size_t first = 0, next; first < n && !err; first = next) {
+        for (next = first + 1; next < n && numbers[next] == numbers[next - 1] + 1;)
+            next++;
+        err = end_tickets(db, numbers[first], numbers[next - 1]);
+    }
+    return err;
 }
 
 enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
@@ -103,12 +129,11 @@ enum hl_err hl_run_end_write(struct hl_database *db)
     enum hl_err err = hl_new_run_write(db);
     if (!err)
         err = add_results(db, db->run_ends, db->n_run_ends);
-    for (size_t i = 0; i < db->n_run_ends && !err; i++) {
+    for (size_t i = 0; i < db->n_run_ends && !err; i++)
         if (db->run_ends[i].keeps_request)
             err = keep_request(db, db->run_ends[i].number);
-        if (!err)
-            err = end_ticket(db, db->run_ends[i].number);
-    }
+    if (!err)
+        err = end_all_tickets(db);
     if (!err)
         hl_run_end_forget(db);
     return err;
@@ -133,5 +158,5 @@ enum hl_err hl_run_end_drop_ticket(
         HL_LOG_ID("run_id", run_id));
     if (run->has_file)
         hl_database_doom_file(db, &run->file, run->file_size);
-    return end_ticket(db, run->number);
+    return end_tickets(db, run->number, run->number);
 }

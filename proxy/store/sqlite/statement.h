@@ -16,13 +16,16 @@ struct hl_body;
 struct hl_columns;
 struct hl_outcome;
 
-/* How many rows a statement adds that adds many at once. */
+/* How many rows a statement adds at most: there is one for each power of two up to here. */
 #define HL_SQL_MANY 8
 
 /* How many of `left` rows the next statement adds. */
 static inline size_t hl_sql_many(size_t left)
 {
-    return left >= HL_SQL_MANY ? HL_SQL_MANY : 1;
+    size_t n = HL_SQL_MANY;
+    while (n > left)
+        n /= 2;
+    return n;
 }
 
 /* Maps a result code. A full volume is told from other I/O errors by errno. */

@@ -13,6 +13,13 @@ struct hl_stored_run;
 /* A run waits; the backlog has it already. */
 HL_MUST_CHECK enum hl_err hl_turn_put(
     struct hl_database *db, int64_t number, const struct hl_queue_place *place);
+/* The same of several. */
+struct hl_waiting_run {
+    int64_t number;
+    const struct hl_queue_place *place;
+};
+HL_MUST_CHECK enum hl_err hl_turn_put_many(
+    struct hl_database *db, const struct hl_waiting_run *runs, size_t n);
 /* A queued run begins, or does not wait any more; the backlog is told. */
 HL_MUST_CHECK enum hl_err hl_turn_start(struct hl_database *db, const struct hl_stored_run *run);
 HL_MUST_CHECK enum hl_err hl_turn_drop(struct hl_database *db, const struct hl_stored_run *run);

@@ -24,15 +24,20 @@
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
 
-struct hl_pages hl_upkeep_pages(struct hl_database *db)
+static uint64_t count(struct hl_database *db, enum hl_sql which)
 {
     struct hl_sql_row row;
-    struct hl_pages pages = {0};
-    if (hl_database_row(db, HL_SQL_PAGES, &row) != HL_OK)
-        return pages;
-    pages.all = (uint64_t)hl_sql_int(&row);
-    pages.free = (uint64_t)hl_sql_int(&row);
-    hl_database_done(db, HL_SQL_PAGES);
+    if (hl_database_row(db, which, &row) != HL_OK)
+        return 0;
+    uint64_t n = (uint64_t)hl_sql_int(&row);
+    hl_database_done(db, which);
+    return n;
+}
+
+struct hl_pages hl_upkeep_pages(struct hl_database *db)
+{
+    struct hl_pages pages = {count(db, HL_SQL_PAGES_ALL), 0};
+    pages.free = pages.all > 0 ? count(db, HL_SQL_PAGES_FREE) : 0;
     return pages;
 }
 

@@ -163,8 +163,9 @@ SELECT number, run_id, start_by_ms FROM ticket WHERE start_by_ms IS NOT NULL ORD
 -- name: TICKET_START_BY
 UPDATE ticket SET start_by_ms = :start_by_ms WHERE number = :number;
 
--- name: TICKET_END
-DELETE FROM ticket WHERE number = :number;
+-- name: TICKETS_END
+-- Of numbers that follow each other.
+DELETE FROM ticket WHERE number BETWEEN :from AND :number;
 
 -- turns: the queue ----------------------------------------------------------------------------------------------------
 
@@ -180,7 +181,8 @@ LEFT JOIN app ON app.app_id = run.app_id
 WHERE turn.class = :class;
 
 -- name: TURN_ADD
-INSERT INTO turn (class, subject, turn, number) VALUES (:class, :subject, :turn, :number);
+-- rows: {HL_SQL_MANY}
+INSERT OR FAIL INTO turn (class, subject, turn, number) VALUES (:class, :subject, :turn, :number);
 
 -- name: TURN_END
 DELETE FROM turn WHERE class = :class AND turn = :turn AND number = :number;

@@ -75,8 +75,13 @@ UNION ALL SELECT body_file, run_id FROM request WHERE body_file IS NOT NULL;
 
 -- pages ---------------------------------------------------------------------------------------------------------------
 
--- name: PAGES
-SELECT page_count, freelist_count FROM pragma_page_count, pragma_freelist_count;
+-- Asked before each transaction: as tables (pragma_page_count) these would be compiled anew each time.
+
+-- name: PAGES_ALL
+PRAGMA page_count;
+
+-- name: PAGES_FREE
+PRAGMA freelist_count;
 
 -- name: VACUUM
 PRAGMA incremental_vacuum(256);
