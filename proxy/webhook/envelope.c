@@ -91,9 +91,11 @@ static enum hl_err measure(struct hl_envelope *e)
     switch (e->encoding) {
     case HL_ENCODING_JSON:
         e->encoded_size = body->size;
+        e->is_copied = true;
         return HL_OK;
     case HL_ENCODING_TEXT:
         e->encoded_size = outcome->escaped_size;
+        e->is_copied = e->encoded_size == e->raw_size; /* nothing in it needs an escape */
         return HL_OK;
     case HL_ENCODING_BASE64:
         e->encoded_size = hl_base64_size(body->size);
@@ -358,19 +360,11 @@ ssize_t hl_envelope_read(struct hl_envelope *e, char *out, size_t cap)
 
 /* How many raw bytes surely fit encoded into `cap`; for base64 whole groups, so that padding stands
  * at the end only. */
-static size_t raw_that_fits(enum hl_encoding encoding, size_t cap)
+static size_t raw_that_fits(const struct hl_envelope *e, size_t cap)
 {
-    switch (encoding) {
-    case HL_ENCODING_JSON:
+    if (e->is_copied)
         return cap;
-    case HL_ENCODING_TEXT:
-        return cap / 6;
-    case HL_ENCODING_BASE64:
-        return cap / 4 * 3;
-    case HL_ENCODING_NONE:
-        break;
-    }
-    return 0;
+    return e->encoding == HL_ENCODING_TEXT ? cap / 6 : cap / 4 * 3;
 }
 
 static bool fetch(struct hl_envelope *e, char *scratch, size_t n, const char **raw);
@@ -381,7 +375,7 @@ static ssize_t read_response(struct hl_envelope *e, char *out, size_t cap)
 {
     char scratch[SCRATCH];
     const char *raw;
-    size_t n = raw_that_fits(e->encoding, cap);
+    size_t n = raw_that_fits(e, cap);
     n = n < sizeof scratch ? n : sizeof scratch;
     if (n > e->raw_size - e->raw_at)
         n = (size_t)(e->raw_size - e->raw_at);
@@ -390,12 +384,12 @@ static ssize_t read_response(struct hl_envelope *e, char *out, size_t cap)
     if (!fetch(e, scratch, n, &raw))
         return -1;
     size_t written;
-    if (e->encoding == HL_ENCODING_TEXT)
-        written = hl_json_escape(out, raw, n);
-    else if (e->encoding == HL_ENCODING_BASE64)
-        written = hl_base64_encode(out, raw, n);
-    else
+    if (e->is_copied)
         memcpy(out, raw, written = n);
+    else if (e->encoding == HL_ENCODING_TEXT)
+        written = hl_json_escape(out, raw, n);
+    else
+        written = hl_base64_encode(out, raw, n);
     e->raw_at += n;
     e->encoded_at += written;
     return e->raw_at < e->raw_size || has_ended_well(e) ? (ssize_t)written : -1;

@@ -33,6 +33,7 @@ struct hl_envelope {
     struct hl_buf head;               /* up to the response's first byte */
     struct hl_str tail;               /* after its last */
     enum hl_encoding encoding;
+    bool is_copied;              /* the response stands in the envelope as it is kept */
     uint64_t raw_size;           /* of the response as it is kept; 0 when the envelope says null */
     uint64_t encoded_size;       /* of the response inside the envelope, without quotes */
     uint64_t raw_at, encoded_at; /* the reading's place */
