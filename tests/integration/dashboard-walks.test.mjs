@@ -315,3 +315,11 @@ test('the focus stays on what shows more of a list, refused or not', async (t) =
     await page.getByText('4 runs shown').waitFor();
     assert.equal(await focused(page), 'Show older');
 });
+
+test('a job that cannot be read is told below a heading, and has it while nothing is known yet', async (t) => {
+    const { page } = await open(t, { complaints: /503/ });
+    await page.route('**/v2/projects/p/jobs/*', (route) => route.fulfill({ status: 503, json: { title: 'x', detail: 'The store is full.' } }));
+    await goTo(page, '#/jobs/01a21f38-bad6-712d-bd06-604c310e2f2b');
+    await page.getByRole('alert').getByText('The store is full.').waitFor();
+    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Job');
+});

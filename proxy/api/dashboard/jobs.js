@@ -125,7 +125,7 @@ function showOne(main, jobId) {
     const problem = h('div');
     const head = h('div');
     const items = new ItemList(jobId);
-    fill(main, head, problem, items.element);
+    fill(main, fill(head, h('h1', {}, 'Job')), problem, items.element);
     let was = '';
 
     async function turn(signal) {
@@ -178,6 +178,7 @@ class ItemList {
     #rest = h('div.rest');
     #tabs = h('div.job-tabs', { role: 'group', 'aria-label': 'Outcome' });
     #job = null;
+    #loads = 0;
     #pages = 1;
 
     constructor(jobId) {
@@ -190,6 +191,7 @@ class ItemList {
     async load(job) {
         this.#job = job;
         this.#showTabs();
+        const mine = ++this.#loads;
         const all = [];
         let cursor = null;
         try {
@@ -201,6 +203,7 @@ class ItemList {
         } catch (error) {
             return fill(this.#rest, note('error', 'The list could not be loaded', h('p', {}, error.message)));
         }
+        if (mine !== this.#loads) return; // others were wanted meanwhile
         renew(this.#body, all.map(makeItem));
         renew(this.#rest, [h('span.count', {}, all.length ? `${number(all.length)} shown` : 'None.'), cursor && button('Show more', () => (this.#pages++, this.load(this.#job)))].filter(Boolean));
     }
