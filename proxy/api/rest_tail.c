@@ -105,6 +105,7 @@ static void end(struct hl_rest_call *call, bool has_more)
         return;
     }
     reply->status = 200;
+    reply->is_json = true;
     hl_str_put(reply->content_type, sizeof(reply->content_type), "application/json");
     hl_rest_end(call);
 }
