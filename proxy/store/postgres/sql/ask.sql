@@ -407,8 +407,8 @@ WHERE l.lane IS NOT NULL ORDER BY l.lane;
 -- Times in ms since the epoch and ago.
 SELECT node_id, name, role, version, state,
     floor(extract(epoch FROM started_at) * 1000)::bigint,
-    (extract(epoch FROM now() - started_at) * 1000)::bigint,
-    (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries
+    (extract(epoch FROM clock_timestamp() - started_at) * 1000)::bigint,
+    (extract(epoch FROM clock_timestamp() - beat_at) * 1000)::bigint, runs, deliveries
 FROM ({replicas}) AS replicas
 ORDER BY {replica_order} LIMIT :max::bigint;
 
@@ -492,8 +492,8 @@ FROM (
 UNION ALL
 SELECT 4, name, version, state, node_id, convert_to(role, 'UTF8'), NULL,
     floor(extract(epoch FROM started_at) * 1000)::bigint,
-    (extract(epoch FROM now() - started_at) * 1000)::bigint,
-    (extract(epoch FROM now() - beat_at) * 1000)::bigint, runs, deliveries, NULL, NULL, NULL, NULL, NULL
+    (extract(epoch FROM clock_timestamp() - started_at) * 1000)::bigint,
+    (extract(epoch FROM clock_timestamp() - beat_at) * 1000)::bigint, runs, deliveries, NULL, NULL, NULL, NULL, NULL
 FROM replicas;
 
 -- part: errors(and)

@@ -62,7 +62,8 @@ UPDATE :schema.meta SET v = :value::bytea WHERE k = :name::text;
 to_char({at} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 
 -- part: age(at)
-round(extract(epoch FROM now() - {at})::numeric, 1);
+-- By the clock, for what is seen may have been committed after this transaction began.
+round(extract(epoch FROM clock_timestamp() - {at})::numeric, 1);
 
 -- name: STATUS
 -- Another role's sessions show their age in transactions to everybody, in time to pg_read_all_stats.
