@@ -12,8 +12,8 @@ struct hl_job_act {
     struct hl_rest_calls *calls;
     const struct hl_job_plan *plan; /* borrowed, as is the project */
     const char *project;
-    /* Some of it may be done already: that is looked for before it is done. */
-    bool looks_first;
+    /* Some of it may be done already: that is looked for. */
+    bool looks;
     struct hl_job_item *items; /* those that wait get a fate, unless it is to be tried again */
     size_t n;
     size_t under_way;

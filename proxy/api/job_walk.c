@@ -253,7 +253,7 @@ static void on_taken(struct hl_job_walk *w)
         w->listing.on_page = on_page;
         gather(w);
     } else {
-        w->act.looks_first = w->progress.is_acting;
+        w->act.looks = w->progress.is_acting;
         read_next(w);
     }
 }
@@ -439,8 +439,8 @@ static void on_acted(struct hl_job_act *a)
     struct hl_job_walk *w = HL_CONTAINER_OF(a, struct hl_job_walk, act);
     size_t waiting = count_waiting(&w->now);
     bool is_old = waiting != w->kept_waiting || hl_clock_mono_ms() - w->kept_ms >= renew_ms(w);
-    w->act.looks_first = waiting > 0;
-    if (!w->act.looks_first)
+    w->act.looks = waiting > 0;
+    if (!w->act.looks)
         read_next(w);
     else if (is_old)
         keep_then(w, act_again);

@@ -217,6 +217,35 @@ test('a job whose process is killed after each of its commits makes one run of e
     assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
 });
 
+test('a job whose process is killed after each of its commits tells each webhook that it sent again as done', async (t) => {
+    const { sidecar, receiver, ...all } = await stage(t, { env: { HOOKLINE_WEBHOOK_ATTEMPTS: '1', HOOKLINE_WEBHOOK_PER_HOST: '1' } });
+    const ask = control(sidecar);
+    let held = gate();
+    held.open();
+    t.after(() => held.open());
+    const answer = async (x) => {
+        await Promise.race([held.promise, x.gone]);
+        await x.send(410);
+    };
+    await begin(all, Array(6).fill('{}'), { webhookEndpoint: receiver.script('/dead', answer) });
+    const areDead = async () => (await ask('GET', '/v2/projects/p/deliveries/count?state=dead')).json().count === 6;
+    for (let commits = 5, round = 2; commits <= 7; commits++, round++) {
+        await until('all are dead', areDead);
+        held = gate();
+        await sidecar.kill();
+        sidecar.env.HOOKLINE_CRASH_AT = `batch-committed:${commits}`;
+        await sidecar.start();
+        const id = await made(ask, { what: 'redeliver', filter: { state: 'dead' } });
+        await until('it is dead', () => !sidecar.isRunning);
+        delete sidecar.env.HOOKLINE_CRASH_AT;
+        await sidecar.start();
+        const job = await ended(ask, id);
+        assert.deepEqual([job.total, job.done, job.skipped, job.failed], [6, 6, 0, 0], `after ${commits} commits`);
+        for (const { delivery_id: key } of await items(ask, id)) assert.equal((await ask('GET', `/v2/projects/p/deliveries/${key}`)).json().round, round, key);
+        held.open();
+    }
+});
+
 test('a replica that dies leaves its job to another, which makes one run of each', async (t) => {
     const replicas = await fleet(t, { app: failing().app });
     const a = await replicas.add('a');
