@@ -259,7 +259,7 @@ test('a question that is refused is not asked again and again', async (t) => {
     await page.clock.install();
     await goTo(page, '#/logs?run_id=nonsense');
     const seen = () => page.seen.urls.filter((url) => url.includes('/logs?')).length;
-    await page.getByText('The log is not up to date').waitFor();
+    await page.getByRole('alert').getByText('The request was refused').waitFor();
     const before = seen();
     await page.clock.runFor(60_000);
     await page.evaluate(() => fetch('/healthz')); // whatever was asked before is known
@@ -322,4 +322,82 @@ test('a job that cannot be read is told below a heading, and has it while nothin
     await goTo(page, '#/jobs/01a21f38-bad6-712d-bd06-604c310e2f2b');
     await page.getByRole('alert').getByText('The store is full.').waitFor();
     assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Job');
+});
+
+test('the focus stays on what shows more of the deliveries, and goes to the first of those that are newer', async (t) => {
+    const { page, show } = await open(t, { complaints: /503/ });
+    let isOld = true;
+    await page.route('**/v2/projects/p/deliveries?*', async (route) => {
+        if (new URL(route.request().url()).searchParams.has('cursor')) return route.fulfill({ status: 503, json: { title: 'x', detail: 'The store is full.' } });
+        const answer = await (await route.fetch()).json();
+        await route.fulfill({ json: { ...answer, next_cursor: answer.deliveries.at(-1).delivery_id } });
+    });
+    await show('overview');
+    await show('deliveries');
+    const older = page.getByRole('button', { name: 'Show older' });
+    await older.focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('Older deliveries could not be loaded').waitFor();
+    assert.equal(await focused(page), 'Show older');
+    await page.unrouteAll();
+    await show('overview');
+    await page.route('**/v2/projects/p/deliveries?*', async (route) => {
+        const answer = await (await route.fetch()).json();
+        await route.fulfill({ json: isOld ? { ...answer, deliveries: answer.deliveries.slice(1) } : answer });
+    });
+    await show('deliveries');
+    isOld = false;
+    const newer = page.getByRole('button', { name: 'Show newer deliveries' });
+    await newer.focus();
+    await page.keyboard.press('Enter');
+    await until('the first has the focus', () => page.evaluate(() => document.activeElement === document.querySelector('.deliveries li a.destination')));
+});
+
+test('a column that somebody chose is shown at 1,280 px, too', async (t) => {
+    const { page, show } = await open(t, { viewport: { width: 1280, height: 720 } });
+    await show('runs');
+    const mode = page.locator('.runs th.c-mode');
+    assert.equal(await mode.isVisible(), false);
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'Tags' }).check();
+    await page.keyboard.press('Escape');
+    assert.equal(await mode.isVisible(), true);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is to the right of the window');
+});
+
+test('the address of a page is copied where it is seen, and shown to be copied where a browser refuses', async (t) => {
+    const { page, show } = await open(t);
+    await show('runs');
+    const copy = async () => {
+        await page.keyboard.press('Control+k');
+        await page.getByRole('combobox', { name: 'Go to, find or change' }).fill('copy the address');
+        await page.keyboard.press('Enter');
+    };
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { configurable: true, value: undefined })); // as over plain HTTP
+    await copy();
+    await page.getByText('The address is copied').waitFor();
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { configurable: true, value: { writeText: () => Promise.reject(new Error('no')) } }));
+    await copy();
+    const field = page.getByRole('dialog').getByRole('textbox', { name: 'Address' });
+    assert.equal(await field.inputValue(), page.url());
+    await page.keyboard.press('Escape');
+    await page.evaluate(() => delete navigator.clipboard);
+});
+
+test('how far a job is is asked less often while nobody answers', async (t) => {
+    const { page, show } = await open(t, { complaints: /503/ });
+    await show('runs');
+    await page.clock.install();
+    const job = { job_id: '01a21f38-bad6-712d-bd06-604c310e2f2b', what: 'rerun', state: 'running', total: 9, is_total: true, done: 1, skipped: 0, failed: 0, ended_at: null };
+    let asked = 0;
+    await page.route('**/v2/projects/p/jobs', (route) => route.fulfill(route.request().postDataJSON().dry_run ? { json: { what: 'rerun', count: 9, has_more: false, until: null } } : { status: 202, json: job }));
+    await page.route('**/v2/projects/p/jobs/*', (route) => (asked++, route.fulfill({ status: 503, json: { title: 'x', detail: 'The store is full.' } })));
+    await page.getByRole('button', { name: 'Run all again…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: /^Run again/ }).click();
+    await page.getByRole('dialog').getByText('The store is full.').waitFor();
+    for (let i = 0; i < 60; i++) {
+        await page.clock.runFor(500);
+        await page.evaluate(() => fetch('/healthz'));
+    }
+    assert.ok(asked > 1 && asked <= 20, `${asked} times in half a minute`);
 });

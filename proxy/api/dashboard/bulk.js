@@ -56,7 +56,10 @@ export function runJob(plan) {
         const place = h('div.plan');
         askFirst(place, plan, state, close).catch((error) => showProblem(place, error, close));
         return place;
-    }, () => (state.isClosed = true)).then(() => state.hasBegun);
+    }, () => {
+        state.isClosed = true;
+        state.polling?.stop();
+    }).then(() => state.hasBegun);
 }
 
 async function askFirst(place, plan, state, close) {
@@ -81,24 +84,26 @@ async function askFirst(place, plan, state, close) {
 }
 
 /** Until it has ended, or the dialog is closed: then it goes on without. */
-async function follow(place, job, state, close) {
+function follow(place, begun, state, close) {
     const bar = h('progress', { max: 1, value: 0, 'aria-label': 'How far it is' });
     const words = h('p', {});
     const problem = h('div');
-    const path = `/jobs/${job.job_id}`;
+    const path = `/jobs/${begun.job_id}`;
     const stop = button('Stop', () => busy(stop, () => api.send('POST', `${path}/stop`).catch((error) => fill(problem, h('p', {}, error.message)))));
     const link = h('a', { href: `#${path}` }, 'See the job');
     fill(place, words, bar, problem, h('p.hint', {}, 'It goes on when this is closed. ', link), h('div.actions', {}, stop, button('Close', () => close())));
     stop.focus();
-    while (!state.isClosed) {
+    const show = (job) => {
         Object.assign(bar, { max: Math.max(1, job.total), value: handled(job) });
         words.textContent = `${handled(job).toLocaleString()} of ${job.total.toLocaleString()}${job.is_total ? '' : ', still counting'}`;
-        if (job.ended_at) return showSum(place, job, link, close);
-        await new Promise((resolve) => setTimeout(resolve, LOOK));
-        const heard = state.isClosed ? null : await api.get(path).catch((error) => void fill(problem, h('p', {}, error.message)));
-        if (heard) fill(problem);
-        job = heard ?? job;
-    }
+        if (!job.ended_at) return;
+        state.polling?.stop();
+        showSum(place, job, link, close);
+    };
+    show(begun);
+    if (state.isClosed || begun.ended_at) return;
+    const look = async (signal) => show(await api.get(path, { signal }));
+    state.polling = api.poll(LOOK, look, (error) => fill(problem, error && h('p', {}, error.message)));
 }
 
 export const handled = (job) => job.done + job.skipped + job.failed;

@@ -4,7 +4,7 @@ import * as api from './api.js';
 import { nextAttempt, redeliverButton } from './attempts.js';
 import { Beside, idAt, linkOf, rowOf } from './beside.js';
 import { showChips } from './chips.js';
-import { announce, button, fill, h, isNear, load, note, renew } from './dom.js';
+import { announce, busy, button, fill, h, isNear, load, note, refill, renew } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
 import { plural, tail, time, visible } from './format.js';
@@ -93,6 +93,7 @@ class DeliveryList {
     #chosen = new Set();
     #newest = null; // when the list was loaded
     #hasNewer = false;
+    #isTaken = false; // it was asked for by a button that goes
     #cursor = null; // below what is shown; null: nothing is there
     #searchedTo = null;
     #query;
@@ -155,6 +156,8 @@ class DeliveryList {
         if (!this.#newest) {
             this.#newest = answer.deliveries[0]?.delivery_id ?? null;
             this.#take(answer);
+            if (this.#isTaken && document.activeElement === document.body) this.#focusFirst();
+            this.#isTaken = false;
             return;
         }
         this.#lookForNewer(answer.deliveries[0]?.delivery_id);
@@ -168,6 +171,12 @@ class DeliveryList {
         this.#cursor = answer.next_cursor;
         this.#searchedTo = answer.searched_to;
         this.#append(answer.deliveries);
+    }
+
+    /** What was pressed is gone. */
+    #focusFirst() {
+        const first = linkOf(this.#shown.values().next().value?.row) ?? this.#rest.querySelector('a, button') ?? this.#rest.closest('main');
+        first?.focus();
     }
 
     #append(deliveries) {
@@ -261,23 +270,23 @@ class DeliveryList {
     #showRest() {
         const n = this.#shown.size;
         const searched = this.#searchedTo && h('span.count', {}, 'looked back to ', time(this.#searchedTo));
-        if (!n && this.#cursor) return fill(this.#rest, searched, this.#olderButton('Look further back'));
+        if (!n && this.#cursor) return refill(this.#rest, searched, this.#olderButton('Look further back'));
         if (!n) return fill(this.#rest, showEmpty(this.#query));
         const end = this.#cursor ? this.#olderButton() : h('span.count', {}, 'These are all.');
-        fill(this.#rest, h('span.count', {}, `${plural(n, 'delivery', 'deliveries')} shown`), searched, end);
+        refill(this.#rest, h('span.count', {}, `${plural(n, 'delivery', 'deliveries')} shown`), searched, end);
     }
 
     #olderButton(text = 'Show older') {
-        return button(text, (event) => this.#showOlder(event.target));
+        return button(text, ({ target }) => busy(target, () => this.#showOlder()));
     }
 
-    async #showOlder(pressed) {
-        pressed.disabled = true;
+    async #showOlder() {
         try {
             this.#take(await api.get('/deliveries', { query: { ...this.filter, limit: PAGE, cursor: this.#cursor } }));
+            announce(`${plural(this.#shown.size, 'delivery', 'deliveries')} shown`);
         } catch (error) {
             const why = note('error', 'Older deliveries could not be loaded', h('p', {}, error.message));
-            fill(this.#rest, why, this.#olderButton());
+            refill(this.#rest, why, this.#olderButton());
         }
     }
 
@@ -294,6 +303,7 @@ class DeliveryList {
     }
 
     reload() {
+        this.#isTaken ||= this.elements.some((element) => element.contains(document.activeElement));
         this.#shown.clear();
         fill(this.#list);
         fill(this.#newer);

@@ -105,6 +105,15 @@ export async function load(get) {
     }
 }
 
+/** Something that was done, for a moment. */
+export function tell(text) {
+    document.querySelector('.told')?.remove();
+    const box = h('div.note.told', {}, text);
+    document.body.append(box);
+    setTimeout(() => box.remove(), 3000);
+    announce(text);
+}
+
 function showMissing() {
     const opener = document.activeElement;
     const close = () => {
@@ -202,8 +211,8 @@ export function copy(text, label = 'Copy', kind = '') {
     return element;
 }
 
-/** A page that came over plain HTTP from another machine has no clipboard: there a selection is copied. */
-async function toClipboard(text, beside) {
+/** Whether `text` was copied. A page that came over plain HTTP from another machine has no clipboard: there a selection is. */
+export async function toClipboard(text, beside) {
     if (navigator.clipboard) return navigator.clipboard.writeText(text).then(
         () => true,
         () => false,

@@ -1,7 +1,7 @@
 // main.js - the frame around the pages: who is signed in, which page the address names, what is at the top.
 import * as api from './api.js';
 import { showCounts } from './counts.js';
-import { announce, ask, button, fill, h, icon, load, note } from './dom.js';
+import { announce, ask, button, dialog, fill, h, icon, load, note, tell, toClipboard } from './dom.js';
 import { renewTimes, visible } from './format.js';
 import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
 import { areOn, openHelp } from './shortcuts.js';
@@ -178,6 +178,18 @@ function takeEarly() {
     };
 }
 
+async function copyAddress() {
+    const before = document.activeElement;
+    const isCopied = await toClipboard(location.href, main);
+    if (before !== document.body) before.focus({ preventScroll: true });
+    if (isCopied) return tell('The address is copied');
+    dialog('The address of this page', (close) => [
+        h('p', {}, 'This browser does not let the page copy it: select and copy.'),
+        h('input', { readonly: true, value: location.href, 'aria-label': 'Address', autofocus: true, onfocus: ({ target }) => target.select() }),
+        h('div.actions', {}, button('Close', () => close())),
+    ]);
+}
+
 async function openPalette() {
     if (document.querySelector('.early')) return;
     const take = takeEarly();
@@ -188,7 +200,7 @@ async function openPalette() {
         pages.map(([key, page]) => [page.title, `#/${key}`]),
         [
             ...(mayShow(PAGES.new) ? [['New run', () => (location.hash = '#/new')]] : []),
-            ['Copy the address of this page', () => navigator.clipboard?.writeText(location.href).then(() => announce('Copied'))],
+            ['Copy the address of this page', copyAddress],
             isWall()
                 ? ['Wall: leave it', leaveWall]
                 : ['Wall: the overview without controls, for a screen', () => (location.hash = '#/overview?wall=1')],

@@ -136,7 +136,7 @@ export class Outcome {
     async #follow(runId, tell) {
         const path = `/runs/${encodeURIComponent(runId)}`;
         const place = h('div.outcome');
-        const [{ eventPanel }] = await Promise.all([import('./events.js'), addStyle('run.css')]);
+        const [{ eventPanel }] = await Promise.all([api.part(() => import('./events.js')), addStyle('run.css').catch(() => {})]);
         this.#panel = eventPanel(path, { progress() {}, lost() {}, end: () => this.#polling.now() });
         fill(this.#body, this.#panel.section, place);
         this.#polling = api.poll(

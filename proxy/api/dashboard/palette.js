@@ -97,7 +97,7 @@ class Palette {
         const runs = answer?.runs ?? [];
         this.#runs = runs.map((run) => ({
             group: 'Runs',
-            what: [badge(run.state, run.state), ` ${run.app_name} · ${visible(run.path)} · …${tail(run.run_id)}`],
+            what: [badge(run.state, run.state), ` ${visible(run.app_name)} · ${visible(run.path)} · …${tail(run.run_id)}`],
             act: go(`#/runs/${run.run_id}`),
         }));
         this.#draw();

@@ -25,7 +25,7 @@ export function showRequest(section, run, path, { signal }) {
 /** Opens the form for a new run, filled with this one's request. Throws ApiError. */
 export async function editRequest(run, path) {
     const text = run.request_bytes ? await (await api.request('GET', bodyOf(run, path).path)).text() : '';
-    const { prefill } = await import('./playground.js');
+    const { prefill } = await api.part(() => import('./playground.js'));
     prefill({ app: run.app_name, path: run.path.replace(/^\/+/, ''), method: run.method, mode: run.async ? 'async' : 'sync', body: indented(text) });
     location.hash = '#/new';
 }

@@ -94,8 +94,7 @@ function remembered(key) {
 
 function remember(key, value) {
     try {
-        if (value === null) localStorage.removeItem(key);
-        else localStorage.setItem(key, value);
+        localStorage.setItem(key, value);
     } catch {
         return;
     }
@@ -106,14 +105,18 @@ function known(text) {
     return names?.length ? names : null;
 }
 
+/** Whether somebody chose them, here or in the address: those are shown where there is room for a table of them. */
+export function areChosen() {
+    return Boolean(known(new URLSearchParams(location.hash.split('?')[1]).get('cols')) ?? known(remembered(KEY)));
+}
+
 /** Names of those that are chosen: by the address (`text`), by what is remembered, or by themselves. */
 export function chosenColumns(text) {
     return known(text) ?? known(remembered(KEY)) ?? COLUMNS.filter(({ isOwn, isFixed }) => isOwn || isFixed).map(nameOf);
 }
 
 export function rememberColumns(names) {
-    const own = COLUMNS.filter(({ isOwn, isFixed }) => isOwn || isFixed).map(nameOf);
-    remember(KEY, `${names}` === `${own}` ? null : `${names}`);
+    remember(KEY, `${names}`);
 }
 
 /** In the order in which they stand. `hasApps`: there are several, so that each row names its own. */

@@ -7,7 +7,7 @@ import { idAt, linkOf, rowOf } from './beside.js';
 import { announce, badge, busy, button, command, fill, h, isNear, note, refill, renew } from './dom.js';
 import { plural, tail, time } from './format.js';
 import { findPlace, goBackTo } from './place.js';
-import { cellsOf, copiedText, headOf, shownColumns } from './run_columns.js';
+import { areChosen, cellsOf, copiedText, headOf, shownColumns } from './run_columns.js';
 import { FILTER, asked } from './run_filter.js';
 import { showStale } from './stale.js';
 import { isOpen } from './state.js';
@@ -64,6 +64,7 @@ export class RunList {
 
     setColumns(names) {
         this.#columns = shownColumns(names, this.#hasApps);
+        this.#table.classList.toggle('is-chosen', areChosen());
         this.#table.tHead?.remove();
         this.#table.prepend(headOf(this.#columns));
         for (const { run, row } of this.#shown.values()) renew(row, cellsOf(run, this.#columns));

@@ -1,4 +1,5 @@
 // webhook_pane.js - a run's webhooks: how each stands, its attempts, what came back.
+import * as api from './api.js';
 import { attemptTable, nextAttempt, redeliverButton } from './attempts.js';
 import { h, refill } from './dom.js';
 import { visible } from './format.js';
@@ -10,7 +11,7 @@ export function webhookPane(again) {
     const opened = new Set(); // attempts of which is seen what came back
 
     async function show(run) {
-        const answers = await import('./answers.js');
+        const answers = await api.part(() => import('./answers.js'));
         refill(
             section,
             h('h2', { id: 'webhooks', tabindex: -1 }, 'Webhook'),
