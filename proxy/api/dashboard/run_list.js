@@ -112,7 +112,7 @@ export class RunList {
             return;
         }
         const open = [...this.#shown.values()].filter(({ run }) => isOpen(run));
-        const { runs, next_cursor: cursor } = await this.#askNewest(open.length || this.#waiting.length, signal);
+        const { runs, next_cursor: cursor } = await this.#askNewest(this.#reach(open), signal);
         if (!this.#shown.size && runs.length) return this.#append(await this.#list({}, signal));
         for (const run of runs) if (this.#shown.has(run.run_id)) this.#put(run);
         this.#wait(runs, cursor !== null);
@@ -124,11 +124,19 @@ export class RunList {
         return open.length ? this.#every : Math.max(this.#every, CALM);
     }
 
-    /** With nothing under way on the page, a few lines tell whether there is anything new. */
-    async #askNewest(isBusy, signal) {
+    /** How many of the newest a look has to see: those that wait, what is shown down to the last that goes on, and a few. */
+    #reach(open) {
+        const last = open.map(({ run }) => run.run_id).sort()[0];
+        const shown = last ? [...this.#shown.keys()].filter((id) => id >= last).length : 0;
+        return Math.min(PAGE, Math.ceil((this.#waiting.length + shown) / FEW + 1) * FEW);
+    }
+
+    /** Where none of them is known there may be more between them and what is. */
+    async #askNewest(reach, signal) {
         const ask = (limit) => api.get('/runs', { query: { ...this.filter, ...this.#newest, limit }, signal });
-        const answer = await ask(isBusy ? PAGE : FEW);
-        return isBusy || !answer.runs.some(this.#isNew) ? answer : ask(PAGE);
+        const answer = await ask(reach);
+        const isCut = answer.next_cursor && answer.runs.length && reach < PAGE;
+        return isCut && answer.runs.every(this.#isNew) ? ask(PAGE) : answer;
     }
 
     #isNew = (run) => !this.#shown.has(run.run_id);
