@@ -37,8 +37,7 @@ static void show(const struct hl_asset *asset, const struct hl_api_request *requ
     struct hl_api_response *response)
 {
     response->content_type = hl_str_from(asset->content_type);
-    response->cache_control =
-        asset->is_immutable ? "public, max-age=31536000, immutable" : "no-cache";
+    response->cache_control = asset->is_immutable ? "max-age=31536000, immutable" : "no-cache";
     bool is_gzip = request->accepts_gzip;
     char tag[64] = ""; /* what never changes is not asked for again */
     if (!asset->is_immutable)

@@ -151,7 +151,7 @@ test('what is no tag is said before anything is sent, and chips of tags lead to 
     assert.deepEqual(calls, []);
     const chips = await page.evaluate(async () => {
         const main = document.querySelector('script[type=module]').src;
-        const { tagChips } = await import(new URL('tags.js', main).href);
+        const { tagChips } = await import(new URL('state.js', main).href);
         const chips = (run) => tagChips(run).map((chip) => [chip.textContent, chip.getAttribute('href')]);
         return [chips({ tags: { tier: 'gold', note: 'a=<b>&c' } }), chips({ tags: {} }), chips({})];
     });

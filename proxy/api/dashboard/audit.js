@@ -1,12 +1,11 @@
 // audit.js - who changed what: accounts, webhooks sent again, others' runs, keys, settings; newest first.
 import * as api from './api.js';
 import { showChips } from './chips.js';
-import { busy, button, fill, h, note, refill } from './dom.js';
+import { addStyle, busy, button, fill, h, note, refill } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
 import { plural, time, visible } from './format.js';
 import { ListFilter, listed, timeField } from './list_filter.js';
-import { addStyle } from './stylesheet.js';
 
 await addStyle('list.css');
 

@@ -4,7 +4,7 @@ import * as api from './api.js';
 import { nextAttempt, redeliverButton } from './attempts.js';
 import { Beside, idAt, linkOf, rowOf } from './beside.js';
 import { showChips } from './chips.js';
-import { announce, busy, button, fill, h, isNear, load, note, refill, renew } from './dom.js';
+import { addStyle, announce, busy, button, fill, h, isNear, load, note, refill, renew } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
 import { plural, tail, time, visible } from './format.js';
@@ -13,7 +13,6 @@ import { findPlace, goBackTo } from './place.js';
 import { hostOf, receiverName, receiverTitle } from './receiver.js';
 import { deliveryBadge, runPath } from './state.js';
 import { showStale } from './stale.js';
-import { addStyle } from './stylesheet.js';
 
 await Promise.all(['list.css', 'deliveries.css'].map(addStyle));
 

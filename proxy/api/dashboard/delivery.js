@@ -3,13 +3,12 @@
 import * as api from './api.js';
 import { showAnswer, showParts } from './answers.js';
 import { outcome, redeliverButton } from './attempts.js';
-import { badge, button, copy, fill, h, load, note, refill } from './dom.js';
+import { addStyle, badge, button, copy, fill, h, load, note, refill } from './dom.js';
 import { bytes, duration, id as shortId, plural, time, visible } from './format.js';
 import { jsonFormatter } from './pretty.js';
 import { hostOf } from './receiver.js';
 import { showStale } from './stale.js';
 import { deliveryBadge, runPath } from './state.js';
-import { addStyle } from './stylesheet.js';
 
 await addStyle('deliveries.css');
 

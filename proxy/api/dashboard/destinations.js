@@ -1,11 +1,10 @@
 // destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
 import * as api from './api.js';
-import { badge, button, fill, h, load, note, renew } from './dom.js';
+import { addStyle, badge, button, fill, h, load, note, renew } from './dom.js';
 import { cutMiddle, hostOf } from './receiver.js';
 import { exportButton } from './export_button.js';
 import { duration, number, plural, time, visible } from './format.js';
 import { showStale } from './stale.js';
-import { addStyle } from './stylesheet.js';
 
 await addStyle('deliveries.css');
 

@@ -4,12 +4,12 @@
 #
 # All files but index.html are served below a directory that is named by a hash over all of them, so that browsers may
 # keep them for good and a module finds its neighbours by their plain names. In index.html, @ASSETS@ becomes the path of
-# that directory; the page itself is asked for each time. Scripts and sheets go without their indentation and the comments
-# that stand on lines of their own, which is a fifth of their compressed bytes. Each file is there twice: plain, and
+# that directory; the page itself is asked for each time. Scripts and sheets go without their indentation and without
+# comments, which is a fifth of their compressed bytes. Each file is there twice: plain, and
 # compressed.
 set(types_html "text/html; charset=utf-8")
-set(types_css "text/css; charset=utf-8")
-set(types_js "text/javascript; charset=utf-8")
+set(types_css "text/css")
+set(types_js "text/javascript")
 set(types_svg "image/svg+xml")
 
 set(hashes "")
@@ -31,6 +31,9 @@ function(read_lean file out)
   string(REGEX REPLACE "\n[ \t]+" "\n" text "\n${text}")
   string(REGEX REPLACE "\n/[*][^*]*[*]+([^/*][^*]*[*]+)*/" "\n" text "${text}")
   string(REGEX REPLACE "\n//[^\n]*" "" text "${text}")
+  # Behind code: what has no quote up to the line's end stands in no text.
+  string(REGEX REPLACE "([,;{}(]) +//[^'\"`\n]*\n" "\\1\n" text "${text}")
+  string(REGEX REPLACE "([,;{}(]) +/[*][^*'\"`\n]*[*]/\n" "\\1\n" text "${text}")
   string(REGEX REPLACE "\n[ \n]*\n" "\n" text "${text}")
   string(REGEX REPLACE "^\n+" "" text "${text}")
   set(${out} "${text}" PARENT_SCOPE)

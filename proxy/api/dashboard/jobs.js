@@ -2,10 +2,9 @@
 // (bulk.js).
 import * as api from './api.js';
 import { handled, sumOf } from './bulk.js';
-import { ask, badge, button, fill, h, note, renew } from './dom.js';
+import { addStyle, ask, badge, button, fill, h, note, renew } from './dom.js';
 import { id, number, plural, tail, time, visible } from './format.js';
 import { showStale } from './stale.js';
-import { addStyle } from './stylesheet.js';
 
 const PAGE = 50;
 const ITEMS = 100;

@@ -1,11 +1,10 @@
 // logs.js - the log of all runs as it goes on: the newest at the end, of an app, a run, a level.
 // Not here: the log of one run, on its page (log.js); which lines there are (the REST interface's GET /logs).
 import * as api from './api.js';
-import { announce, badge, button, fill, h, select } from './dom.js';
+import { addStyle, announce, badge, button, fill, h, select } from './dom.js';
 import { appField, changeFilter, fillAround, readFilter, showIgnored, take } from './filter.js';
 import { plural, tail, time, visible } from './format.js';
 import { showStale } from './stale.js';
-import { addStyle } from './stylesheet.js';
 
 const LINES_MAX = 10_000; // on the page; older ones go
 const BLOCK = 200; // lines that the browser lays out together

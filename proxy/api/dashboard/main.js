@@ -84,6 +84,8 @@ function mayShow(page) {
     return page.admins ? api.seesAll() : !page.changes || api.mayRun();
 }
 
+const pagesThere = () => Object.entries(PAGES).filter(([, page]) => mayShow(page));
+
 /** `name`: of the page that is shown, if there is one. */
 function showTop(name) {
     const current = PAGES[name]?.of ?? name;
@@ -195,7 +197,7 @@ async function openPalette() {
     const take = takeEarly();
     const palette = await load(() => import('./palette.js'));
     if (!palette) return void take();
-    const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page) && !page.of);
+    const pages = pagesThere().filter(([, page]) => !page.of);
     palette.open(
         pages.map(([key, page]) => [page.title, `#/${key}`]),
         [
@@ -287,45 +289,6 @@ function mayReload() {
     return Date.now() - last > SOON;
 }
 
-/** What a page is that others may look at, and how to become one of them. */
-function showShut(page) {
-    return [
-        h('h1', {}, page.title),
-        note(
-            'empty',
-            page.admins ? 'This page is for admins' : 'This page is not for viewers',
-            h('p', {}, page.admins ? `It shows ${page.admins}.` : `It ${page.changes}.`),
-            h(
-                'p',
-                {},
-                page.admins
-                    ? 'Your role, invoke, may send runs, and see the runs and API keys of its project.'
-                    : 'Your role, viewer, sees what an admin sees, and changes nothing.',
-            ),
-            h(
-                'p',
-                {},
-                'Sign in with a key of the role admin, or with the link that “hookline dashboard” prints where hookline runs.',
-            ),
-            button('Sign in as somebody else', () => end(null, true)),
-        ),
-    ];
-}
-
-/** What an address is told that was mistyped or cut off, and where one can go from there. */
-function showNowhere() {
-    const pages = Object.entries(PAGES).filter(([, page]) => mayShow(page));
-    return [
-        h('h1', {}, NOWHERE),
-        note(
-            'empty',
-            'Nothing is at this address',
-            h('p', {}, 'The dashboard has no page ', h('code', {}, visible(location.hash)), '. These are there:'),
-            h('ul.pages', {}, pages.map(([key, page]) => h('li', {}, h('a', { href: `#/${key}` }, page.title)))),
-        ),
-    ];
-}
-
 let kept = null; // the session that is renewed
 
 async function keepSession() {
@@ -353,8 +316,8 @@ async function show() {
     takeWall(route);
     if (!page || !mayShow(page))
         return change(
-            async () => true,
-            () => fill(main, page ? showShut(page) : showNowhere()),
+            () => import('./shut.js'),
+            ({ showNowhere, showShut }) => fill(main, page ? showShut(page, () => end(null, true)) : showNowhere(NOWHERE, pagesThere())),
         );
     await change(
         () => page.load(route),

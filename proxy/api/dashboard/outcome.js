@@ -1,10 +1,9 @@
 // outcome.js - what comes of a call that was sent from here: its run, the answer or the events as they come, the end.
 // Promise: whatever the app answers, text stays text, and no more of it is held than is shown and can be saved.
 import * as api from './api.js';
-import { announce, badge, button, fill, h, note, refill } from './dom.js';
+import { addStyle, announce, badge, button, fill, h, note, refill } from './dom.js';
 import { eventParser } from './event_stream.js';
 import { bytes, duration, id, plural, visible } from './format.js';
-import { addStyle } from './stylesheet.js';
 import { showStale } from './stale.js';
 
 const SHOWN_MAX = 64 * 1024; /* of an answer; the rest can be saved */

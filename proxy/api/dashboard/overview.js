@@ -3,12 +3,11 @@
 import * as api from './api.js';
 import { Chart, Group } from './chart.js';
 import { takeCounts } from './counts.js';
-import { fill, h, note, renew } from './dom.js';
+import { addStyle, fill, h, note, renew } from './dom.js';
 import { duration, number, plural, time, visible } from './format.js';
 import { askFor, runsOf } from './span.js';
 import { showStale } from './stale.js';
 import { REASONS } from './state.js';
-import { addStyle } from './stylesheet.js';
 
 await addStyle('overview.css');
 

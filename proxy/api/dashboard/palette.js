@@ -2,10 +2,9 @@
 // A combobox with a list (WAI-ARIA 1.2): the focus stays in the field, arrows choose.
 // Not here: what the settings do (look.js, zone.js), what pages there are (main.js).
 import * as api from './api.js';
-import { announce, badge, fill, h, icon } from './dom.js';
+import { addStyle, announce, badge, fill, h, icon } from './dom.js';
 import { renewTimes, tail, visible } from './format.js';
 import { THEMES, isComfortable, setComfortable, setTheme, theme } from './look.js';
-import { addStyle } from './stylesheet.js';
 import { isExact, isUtc, setTimes } from './zone.js';
 
 const MOST = 50; // of entries that are shown

@@ -1,10 +1,9 @@
 // playground.js - a run sent from here: what is to be called, with what, how; and what comes of it.
 // Not here: what comes (outcome.js), which functions there are (runtime/, /v2/functions).
 import * as api from './api.js';
-import { announce, copy, fill, h, note, select } from './dom.js';
+import { addStyle, announce, copy, fill, h, note, select } from './dom.js';
 import { visible } from './format.js';
 import { Outcome } from './outcome.js';
-import { addStyle } from './stylesheet.js';
 import { findTagFault } from './tags.js';
 
 await addStyle('playground.css');

@@ -3,8 +3,7 @@
 import { now } from './clock.js';
 import { badge, h, s } from './dom.js';
 import { bytes, id, time, visible } from './format.js';
-import { REASONS, modeChip, ranFor, runPath } from './state.js';
-import { tagChips } from './tags.js';
+import { REASONS, modeChip, ranFor, runPath, tagChips } from './state.js';
 
 const KEY = 'hookline-run-columns';
 const LONGEST = 3_600_000; /* ms: a bar as long as it can be */

@@ -2,8 +2,7 @@
 import * as api from './api.js';
 import { ask, badge, button, copy, fill, h, load, note, refill } from './dom.js';
 import { tail, time, visible } from './format.js';
-import { REASONS, deliveryBadge, modeChip } from './state.js';
-import { tagChips } from './tags.js';
+import { REASONS, deliveryBadge, modeChip, tagChips } from './state.js';
 
 const EDITED_MAX = 256 * 1024; /* bytes of a body that a form shows */
 

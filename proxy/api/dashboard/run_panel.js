@@ -3,7 +3,7 @@
 // Not here: the page of one run (run.js), which run it is, what opens and closes it (beside.js).
 import * as api from './api.js';
 import { now } from './clock.js';
-import { announce, button, fill, h, note } from './dom.js';
+import { addStyle, announce, button, fill, h, note } from './dom.js';
 import { tail } from './format.js';
 import { eventPanel } from './events.js';
 import { runLog } from './log.js';
@@ -14,7 +14,6 @@ import { runHead } from './run_head.js';
 import { spansOf } from './spans.js';
 import { showStale } from './stale.js';
 import { failedAttempts, isOpen } from './state.js';
-import { addStyle } from './stylesheet.js';
 import { waterfall } from './waterfall.js';
 
 await addStyle('run.css');

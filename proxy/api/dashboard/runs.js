@@ -4,14 +4,13 @@ import * as api from './api.js';
 import { Beside } from './beside.js';
 import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
-import { button, fill, h, load } from './dom.js';
+import { addStyle, button, fill, h, load } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, take } from './filter.js';
 import { rememberRuns } from './place.js';
 import { chosenColumns } from './run_columns.js';
 import { FILTER, ownFilter } from './run_filter.js';
 import { RunList } from './run_list.js';
-import { addStyle } from './stylesheet.js';
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const BESIDE = { page: 'runs', name: 'run', label: 'Run', load: async () => (await import('./run_panel.js')).openRun };

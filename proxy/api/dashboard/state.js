@@ -1,6 +1,6 @@
 // state.js - what the states of runs and deliveries are called and look like, on every page.
 import { badge, h } from './dom.js';
-import { between, duration } from './format.js';
+import { between, duration, visible } from './format.js';
 
 /** Why a run failed, in words (contract 4). */
 export const REASONS = {
@@ -51,6 +51,18 @@ export function runPath(run) {
 export function modeChip(run) {
     const mode = run.mode ?? (run.async ? 'async' : 'sync');
     return h(`span.chip${run.async ? '.is-async' : ''}`, {}, mode);
+}
+
+/** A chip for each tag of a record of a run, the way to all runs that have it; none for none. */
+export function tagChips({ tags }) {
+    return Object.entries(tags ?? {}).map(([name, value]) => {
+        const text = `${name}=${value}`;
+        return h(
+            'a.chip.tag',
+            { href: `#/runs?${new URLSearchParams({ tag: text })}`, title: `All runs with ${visible(text)}` },
+            visible(text),
+        );
+    });
 }
 
 export function deliveryBadge({ state }) {

@@ -1,26 +1,10 @@
-// tags.js - what a run is marked with: as chips, each of them the way to all runs that have it, and as its caller writes it.
-import { h } from './dom.js';
+// tags.js - what a run is marked with, as its caller writes it.
 import { visible } from './format.js';
-import { addStyle } from './stylesheet.js';
-
-addStyle('tags.css').catch(() => {}); // without it they look like other links
 
 const MOST = 8;
 const NAME = /^[A-Za-z0-9._/-]{1,64}$/;
 const VALUE = /^[ -~]{1,64}$/;
 const NEVER = /[",\\]/;
-
-/** A chip for each tag of a record of a run; none for none. */
-export function tagChips({ tags }) {
-    return Object.entries(tags ?? {}).map(([name, value]) => {
-        const text = `${name}=${value}`;
-        return h(
-            'a.chip.tag',
-            { href: `#/runs?${new URLSearchParams({ tag: text })}`, title: `All runs with ${visible(text)}` },
-            visible(text),
-        );
-    });
-}
 
 /** What of "tier=gold, order=17" is no tag, in a sentence; '' if all are, or there are none. */
 export function findTagFault(text) {

@@ -81,7 +81,7 @@ Test(asset, serves_what_the_page_names_for_good)
     }
     cr_assert_eq(count, 4);
     cr_assert(ask(HL_METHOD_GET, path, ""));
-    cr_assert_str_eq(response.cache_control, "public, max-age=31536000, immutable");
+    cr_assert_str_eq(response.cache_control, "max-age=31536000, immutable");
 }
 
 Test(asset, names_its_neighbours_by_plain_names)
