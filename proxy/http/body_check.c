@@ -107,11 +107,19 @@ bool hl_is_json_type(const char *content_type, size_t n)
     return hl_str_eq_nocase(tail, suffix);
 }
 
-/* How many of the bytes at p mean themselves in a JSON string; those above 0x7f do. 0 near the end,
- * where no block is left. */
-static inline unsigned count_plain(const char *p, const char *end)
+/* By whole blocks: those bytes before the first that cannot stand in a JSON string as it is; those above 0x7f can.
+ * What is written behind them is written over: there is room for six times as much. Not the last bytes, that fill no
+ * block. */
+static inline size_t copy_plain(char *to, const char *p, const char *end)
 {
-    return end - p < HL_BLOCK ? 0 : hl_block_first(hl_block_escaped(hl_block_load(p)));
+    const char *from = p;
+    unsigned plain = HL_BLOCK;
+    for (; plain == HL_BLOCK && end - p >= HL_BLOCK; p += plain, to += plain) {
+        hl_block block = hl_block_load(p);
+        memcpy(to, &block, sizeof block);
+        plain = hl_block_first(hl_block_escaped(block));
+    }
+    return (size_t)(p - from);
 }
 
 size_t hl_json_escape(char *out, const char *p, size_t n)
@@ -119,8 +127,7 @@ size_t hl_json_escape(char *out, const char *p, size_t n)
     const char *end = p + n;
     char *to = out;
     while (p < end) {
-        unsigned plain = count_plain(p, end);
-        memcpy(to, p, plain);
+        size_t plain = copy_plain(to, p, end);
         to += plain;
         p += plain;
         if (p == end)
