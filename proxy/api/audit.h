@@ -15,8 +15,8 @@ struct hl_audit_author {
     struct hl_str account_name, subject;
     bool has_uid; /* of the process on the control socket, or of a command */
     uint32_t uid;
-    const char
-        *via; /* "run_listener", "admin_listener", "control_socket", "command", "signal", … */
+    /* "run_listener", "admin_listener", "control_socket", "command", "signal", … */
+    const char *via;
     struct hl_str from; /* the peer's address */
 };
 

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 struct hl_inner_call {
-    struct hl_rest_call
-        call; /* the reply is in it; the owner may set `part` and the asker before it begins */
+    /* the reply is in it; the owner may set `part` and the asker before it begins */
+    struct hl_rest_call call;
     struct hl_buf path, query;
     bool is_under_way;
     /* The reply is there: hl_inner_call_fini, or the next request, is the owner's. Possibly inside

@@ -16,8 +16,8 @@ struct hl_job_errand {
     struct hl_rest_part part;
     struct hl_job_act *act;
     size_t i; /* the item */
-    enum hl_job_fate
-        fate; /* while it is looked at why it is refused: what it is unless an earlier try did it */
+    /* while it is looked at why it is refused: what it is unless an earlier try did it */
+    enum hl_job_fate fate;
     enum hl_job_why why;
 };
 

@@ -11,8 +11,8 @@ struct hl_job_listing {
     const struct hl_job_plan *plan; /* borrowed, as is the project */
     const char *project;
     int64_t until_ms; /* nothing that is younger */
-    struct hl_id
-        job_id; /* of whose pieces, so many of which are written, a page says nothing again */
+    /* of whose pieces, so many of which are written, a page says nothing again */
+    struct hl_id job_id;
     int64_t pieces;
     unsigned pass;       /* the page that is asked for next, as is the cursor */
     struct hl_id cursor; /* nil: the first */
@@ -26,8 +26,8 @@ struct hl_job_listing {
     } asked; /* of the page that is asked for */
 
     /* the page */
-    enum hl_err
-        err; /* UNAVAILABLE: ask again; INVALID: the filter is refused, the reply says how; else it is OK */
+    /* UNAVAILABLE: ask again; INVALID: the filter is refused, the reply says how; else it is OK */
+    enum hl_err err;
     struct hl_job_item items[HL_JOB_PIECE_ITEMS];
     size_t n;
     void (*on_page)(struct hl_job_listing *listing);

@@ -53,8 +53,8 @@ static const struct plain {
     const char *name, *type;
     enum part part;
     size_t offset; /* of a struct hl_counter in that part */
-    size_t
-        unknown; /* of one in the store's: while it is 1 there is no sample; 0: there always is */
+    /* of one in the store's: while it is 1 there is no sample; 0: there always is */
+    size_t unknown;
     const char *help;
 } plains[] = {
     {"hookline_http_requests_in_flight", "gauge", OF_WORKERS(calls_in_flight),

@@ -145,8 +145,8 @@ struct hl_rest_call {
     struct hl_rest_audited audited;
     struct hl_rest_job *job;                 /* rest_job.c; its own to free */
     void (*drop)(struct hl_rest_call *call); /* frees what its handler holds; NULL: nothing */
-    struct hl_timer
-        look; /* rest_drain.c, as is the next: what is left is counted again; rest_tail.c */
+    /* rest_drain.c, as is the next: what is left is counted again; rest_tail.c */
+    struct hl_timer look;
     uint64_t until_ms; /* monotonic: then it is answered in any case; 0: it does not wait */
 };
 

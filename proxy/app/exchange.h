@@ -48,8 +48,8 @@ struct hl_exchange_order {
     bool is_decoded;    /* bytes: off their framing */
     /* Bounds, 0: none. */
     uint64_t connect_ms;
-    uint64_t
-        head_ms; /* until the head, once it is connected; without connect_ms, from the begin on */
+    /* until the head, once it is connected; without connect_ms, from the begin on */
+    uint64_t head_ms;
     uint64_t silence_ms; /* behind the head, for each wait */
     const struct hl_exchange_events *events;
     void *owner;

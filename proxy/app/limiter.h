@@ -56,8 +56,8 @@ struct hl_limiter_wait {
 
 struct hl_limiter_seat {
     struct hl_limiter *limiter;
-    struct hl_list
-        queue[2]; /* by class, in the order in which they came; this worker's thread only */
+    /* by class, in the order in which they came; this worker's thread only */
+    struct hl_list queue[2];
     struct hl_heap callers[HL_PRIORITIES]; /* those that call, by their turns */
     struct hl_turns turns;
     uint64_t came;               /* callers, so far */

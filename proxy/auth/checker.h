@@ -33,11 +33,11 @@ struct hl_check {
     struct hl_slot_name from;
     enum hl_check_result result;
     uint64_t looked_at; /* of one that is parked: the version of the keys among which it is not */
-    struct hl_verify_key
-        *keys[HL_KEYS_TRIED_MAX]; /* a reference each: any of them may have signed it */
-    size_t keys_n;                /* 0: no such key is known */
-    struct hl_verify_key *key;    /* of `keys`, the one that did: HL_CHECK_GOOD, HL_CHECK_UNSURE */
-    struct hl_jwt jwt;            /* owned; read from `token` below */
+    /* a reference each: any of them may have signed it */
+    struct hl_verify_key *keys[HL_KEYS_TRIED_MAX];
+    size_t keys_n;             /* 0: no such key is known */
+    struct hl_verify_key *key; /* of `keys`, the one that did: HL_CHECK_GOOD, HL_CHECK_UNSURE */
+    struct hl_jwt jwt;         /* owned; read from `token` below */
     size_t token_n;
     char token[];
 };

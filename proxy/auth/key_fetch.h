@@ -15,9 +15,9 @@ struct hl_str;
 struct hl_key_fetcher {
     struct hl_fetcher http;
     const char *ca_file; /* dns/trust.h; NULL: libcurl's default */
-    const char
-        *token_file; /* of what the server wants to see; read for each fetch; NULL: nothing */
-    long status;     /* of the last answer; 0: none came */
+    /* of what the server wants to see; read for each fetch; NULL: nothing */
+    const char *token_file;
+    long status; /* of the last answer; 0: none came */
 };
 
 /* Fetches `url` into `out`, which has a limit. Blocks until `until_ms` (monotonic) at the latest, or until

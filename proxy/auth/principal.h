@@ -44,8 +44,8 @@ struct hl_principal {
     struct hl_str identity;
     uint64_t identity_hash; /* of this process */
     struct hl_id account;   /* nil: the token is from outside, or is a session's (issuer.h) */
-    struct hl_quota
-        *quota; /* the account's, or the subject's; NULL: none. It stays until the auth goes */
+    /* the account's, or the subject's; NULL: none. It stays until the auth goes */
+    struct hl_quota *quota;
     int64_t expires_ms; /* without leeway */
     uint64_t key;       /* the serial of what has signed it */
 };

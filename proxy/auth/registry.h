@@ -33,8 +33,8 @@ struct hl_registry {
     _Atomic uint64_t version; /* of `keys` */
     struct hl_id_map accounts;
     struct hl_quotas quotas;
-    struct hl_lender
-        *lender; /* of the store's; NULL: nobody shares rates. Set before any account is known */
+    /* of the store's; NULL: nobody shares rates. Set before any account is known */
+    struct hl_lender *lender;
     struct hl_known_account *all; /* newest first; only grows */
     pthread_mutex_t bells_lock;
     struct hl_list bells; /* rung when an account was revoked, or a key is gone */

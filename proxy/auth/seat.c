@@ -40,8 +40,8 @@ struct hl_auth_seat {
     uint64_t secret[2]; /* of the prints */
     uint64_t unsure;    /* print of the last token whose account nobody could tell; 0: none */
     uint64_t unsure_ms; /* CLOCK_MONOTONIC: until when it is not asked for again */
-    uint64_t
-        bad[BAD_PLACES]; /* prints of tokens whose signature was wrong by these keys; 0: none */
+    /* prints of tokens whose signature was wrong by these keys; 0: none */
+    uint64_t bad[BAD_PLACES];
     struct hl_list pending;
     struct hl_slot_table slots;
     struct hl_auth_counts counts;

@@ -31,8 +31,8 @@ struct hl_limits {
     struct hl_rate rate;              /* count 0: none */
     enum hl_priority max_priority;
     uint32_t revision; /* how often they were changed: of two, the later ones */
-    bool
-        overrules; /* they count whatever was known: another database says them, with numbers of its own */
+    /* they count whatever was known: another database says them, with numbers of its own */
+    bool overrules;
 };
 
 /* Whoever's for whom nothing was said. */

@@ -57,8 +57,8 @@ uint64_t hl_loan_left_ms(const struct hl_loan *loan, uint64_t now_ms);
 /* All zero is a borrower that has not asked. */
 struct hl_loan_book {
     uint64_t answered_ms;
-    uint64_t
-        until_ms; /* the end of the window that was lent of, by the lender's clock; 0: none was */
+    /* the end of the window that was lent of, by the lender's clock; 0: none was */
+    uint64_t until_ms;
     uint32_t wanted;
     uint32_t left;     /* in the purse, after the last answer */
     uint32_t seen;     /* likewise when hl_loan_is_idle looked, */

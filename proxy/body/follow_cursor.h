@@ -48,8 +48,8 @@ enum hl_seek_verdict hl_event_seek_end(
 struct hl_follow_cursor {
     struct hl_follow_writer *writer;
     const struct hl_follow *grant;
-    uint64_t
-        offset; /* of the byte that goes out next; or, while it seeks or looks ahead, is looked at */
+    /* of the byte that goes out next; or, while it seeks or looks ahead, is looked at */
+    uint64_t offset;
     uint32_t attempt;          /* whose bytes they are */
     uint64_t before;           /* ordinals that earlier attempts have used */
     bool has_origin;           /* those two are known */

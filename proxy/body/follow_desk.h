@@ -31,8 +31,8 @@ struct hl_follow_desk {
     bool (*admits)(void *keeper, const struct hl_id *account, uint64_t key);
     void *keeper;
     struct hl_uv_mailbox mail;
-    struct hl_bell
-        look; /* to be rung when an account was revoked or a key is gone: who follows with it is sent away */
+    /* to be rung when an account was revoked or a key is gone: who follows with it is sent away */
+    struct hl_bell look;
     struct hl_relay_names names;
     struct hl_slot_table slots; /* who waits for the store */
     struct hl_id_map taps;      /* by run: struct hl_desk_tap, owned */

@@ -33,8 +33,8 @@ struct hl_config {
     bool passthrough;
     bool own_parameters;        /* names that are nearly ours are refused */
     struct hl_str public_paths; /* see config/access.h */
-    struct hl_str
-        public_url; /* empty, or an absolute URL without a query; perhaps with a / at its end */
+    /* empty, or an absolute URL without a query; perhaps with a / at its end */
+    struct hl_str public_url;
     struct hl_cidr_list trusted_proxies;
     struct hl_origin_list cors_origins;
 
@@ -115,8 +115,8 @@ struct hl_config {
     struct hl_schedule schedule;           /* see config/retry_rule.h */
     struct hl_str webhook_retry_on;        /* likewise */
     struct hl_webhook_retry_on retried;
-    uint32_t
-        webhook_attempts; /* after loading the number there is: the schedule's, if none was said */
+    /* after loading the number there is: the schedule's, if none was said */
+    uint32_t webhook_attempts;
     uint64_t webhook_timeout_ms;
     uint32_t webhook_concurrency;
     uint32_t webhook_per_host;
@@ -141,8 +141,8 @@ struct hl_config {
     uint64_t alert_app_after_ms;
     struct hl_str service_name;
 
-    struct hl_str
-        otel_service_name; /* empty: OpenTelemetry's own variables say it (trace/setting.c) */
+    /* empty: OpenTelemetry's own variables say it (trace/setting.c) */
+    struct hl_str otel_service_name;
 
     /* limits on callers */
     uint64_t max_head;

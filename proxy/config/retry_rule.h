@@ -17,8 +17,8 @@ struct hl_str;
 
 struct hl_retry_on {
     bool unreachable, reset, timeout, interrupted;
-    bool
-        shutdown; /* no attempt of these: a run that the end of a drain cut is as if it had not been claimed */
+    /* no attempt of these: a run that the end of a drain cut is as if it had not been claimed */
+    bool shutdown;
     bool statuses[HL_RETRY_STATUSES]; /* the app's, from HL_RETRY_STATUS_LEAST on */
 };
 

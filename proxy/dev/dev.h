@@ -18,8 +18,8 @@ struct hl_dev_plan {
     enum hl_dev_app app;
     const char *file, *url;
     char *const *command; /* ends with NULL */
-    const char
-        *fail_hooks; /* how the receiver answers first: statuses, timeout, reset; NULL: well */
+    /* how the receiver answers first: statuses, timeout, reset; NULL: well */
+    const char *fail_hooks;
     char *const *environ;
     FILE *out, *err;
 };

@@ -59,8 +59,8 @@ struct hl_event_ids {
     char name[4];
     uint32_t id_n;
     uint32_t id_at; /* so much of `wanted` has been read */
-    struct hl_str
-        wanted; /* borrowed; empty: none is. Without blanks at its ends, see hl_event_id_wanted */
+    /* borrowed; empty: none is. Without blanks at its ends, see hl_event_id_wanted */
+    struct hl_str wanted;
 };
 
 /* What can come back of an id: clients name it in a field, whose value has no blanks at its ends (RFC 9110 5.5).

@@ -60,8 +60,8 @@ struct hl_run_log_line {
 /* A block of memory that somebody reads a part of the log into. */
 struct hl_run_log_page {
     uint64_t next; /* the number to go on from */
-    uint64_t
-        missed; /* lines before `next`, and not before where it began, that are kept no longer; of any kind */
+    /* lines before `next`, and not before where it began, that are kept no longer; of any kind */
+    uint64_t missed;
     bool is_full; /* there may be more */
     uint32_t count, text_n;
     struct hl_run_log_line lines[HL_RUN_LOG_PAGE_LINES];

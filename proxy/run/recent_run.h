@@ -37,8 +37,8 @@ struct hl_recent_run {
     enum hl_priority priority;
     uint16_t http_status; /* 0: no answer yet */
     int64_t created_ms, finished_ms;
-    int64_t
-        queued_ms; /* how long it waited for a slot of the app; -1: it does, or did until its end */
+    /* how long it waited for a slot of the app; -1: it does, or did until its end */
+    int64_t queued_ms;
     struct hl_call_parts parts; /* when it has ended */
     uint64_t request_size, response_size;
     uint64_t owner; /* a hash of whose run it is, of this process; 0: nobody was asked */

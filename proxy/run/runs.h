@@ -39,8 +39,8 @@ struct hl_dispatch {
     bool holds_slots;     /* credit has slots of the app, as runs then have */
     bool has_more_doomed; /* the last claim was one */
     uint32_t withdrawals; /* not answered yet */
-    struct hl_timer
-        others; /* the first worker's, while the app sleeps: are those of other replicas up? */
+    /* the first worker's, while the app sleeps: are those of other replicas up? */
+    struct hl_timer others;
     struct hl_timer overdue; /* the first worker's, while the app takes no calls; as is */
     struct hl_wait_clock clock;
     struct hl_seen_time oldest, taken;  /* the oldest queued run; a call that an app took */

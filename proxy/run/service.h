@@ -35,8 +35,8 @@ struct hl_service {
     struct hl_worker **workers;
     uint32_t worker_count;
     struct hl_visits **visits; /* of each worker, where the app's output is read; else NULL */
-    struct hl_mailbox
-        *failures; /* the control thread's, for FINISHes that want its words; or NULL */
+    /* the control thread's, for FINISHes that want its words; or NULL */
+    struct hl_mailbox *failures;
     _Atomic bool is_draining;
     _Atomic bool has_accepted;      /* runs while the app slept, and left them to other replicas' */
     _Atomic bool is_opening;        /* what the store keeps is not known yet (hl_store_standing) */

@@ -46,8 +46,8 @@ struct hl_accept {
     uint32_t max_queued; /* ACCEPT: BUSY if the identity has that many queued runs; 0: any number */
     bool is_over;        /* ACCEPT: BUSY in any case; but one whose key is known is answered */
     bool is_over_queued; /* reply BUSY: for max_queued */
-    bool
-        is_over_destination; /* reply BUSY: its destination has as many deliveries as one may have */
+    /* reply BUSY: its destination has as many deliveries as one may have */
+    bool is_over_destination;
     uint8_t fingerprint[32]; /* of the whole request, with idempotency_key */
     struct hl_body body;     /* ACCEPT: owned by the message */
     /* ACCEPT: the body's file is rerun_of's, and the store gives what is in it a name of its own; reply:

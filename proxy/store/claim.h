@@ -118,8 +118,8 @@ struct hl_cancel_run {
 struct hl_watch {
     struct hl_store_msg m;
     struct hl_id run_id;
-    bool
-        wants_head; /* it comes back too when the head of an answer that goes on is there (KEEP_STREAM) */
+    /* it comes back too when the head of an answer that goes on is there (KEEP_STREAM) */
+    bool wants_head;
     struct hl_watch *next; /* the store's */
 };
 

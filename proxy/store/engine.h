@@ -53,8 +53,8 @@ struct hl_engine {
     uint64_t room_us;          /* what was last found of room holds until then */
     uint64_t purge_us;         /* the next purge step */
     uint64_t trim_us;          /* wants_trim: when it is heeded; 0: it has not been seen */
-    uint64_t
-        expire_us; /* runs whose time to start is over are not ended before; see backlog.expire_ms */
+    /* runs whose time to start is over are not ended before; see backlog.expire_ms */
+    uint64_t expire_us;
     uint64_t survey_us;    /* the gauges that must be looked up are renewed then */
     uint64_t recall_us;    /* deliveries that are due are not looked for before */
     uint64_t settle_us;    /* what is left for a quiet moment */

@@ -58,8 +58,8 @@ const char *hl_job_why_text(enum hl_job_why why);
 struct hl_job_item {
     struct hl_id id;   /* of a run or a delivery */
     struct hl_id made; /* the run that is made of it; nil: none yet */
-    uint32_t
-        round; /* of a delivery, as it was listed: only that one is ended by sending it again */
+    /* of a delivery, as it was listed: only that one is ended by sending it again */
+    uint32_t round;
     enum hl_job_fate fate;
     enum hl_job_why why;
 };

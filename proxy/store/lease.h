@@ -60,8 +60,8 @@ struct hl_attempt_outcome {
     bool is_parked;             /* it has no place; the reply OK says it anew */
     enum hl_lane_health health; /* of the destination, from now on; ABANDONED says nothing of it */
     int64_t failing_since_ms;   /* health FAILING: wall time, else 0 */
-    struct hl_attempt_report
-        *report; /* owned by the message, which hl_attempt_outcome_fini frees; NULL: none */
+    /* owned by the message, which hl_attempt_outcome_fini frees; NULL: none */
+    struct hl_attempt_report *report;
 };
 
 void hl_attempt_outcome_fini(struct hl_attempt_outcome *o);
@@ -85,8 +85,8 @@ struct hl_redeliver {
         int64_t app_id;
         struct hl_id after;
     } mark; /* zero, or where an earlier one came to; reply: how far it has come */
-    bool
-        has_more; /* reply: there may be more behind the mark; one that leaves room: there is none for it */
+    /* reply: there may be more behind the mark; one that leaves room: there is none for it */
+    bool has_more;
 };
 
 /* How many more it may take where so many are pending. */

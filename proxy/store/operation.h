@@ -22,8 +22,8 @@ struct hl_operation {
     bool is_question;
     /* A list: where in the message its page is, and how many rows it asks for; or how many there are at most. */
     size_t listing_at, limit_at, row_size;
-    size_t
-        one_at; /* the id of the one row that it asks for, NOT_FOUND where that is not there; nil: any */
+    /* the id of the one row that it asks for, NOT_FOUND where that is not there; nil: any */
+    size_t one_at;
     uint32_t rows_max;
     void (*fini_row)(void *row); /* NULL: it owns nothing */
 

@@ -124,8 +124,8 @@ struct hl_list_deliveries {
     char destination
         [HL_DESTINATION_MAX]; /* scheme://host, and :port unless it is the scheme's; empty: any */
     struct hl_status_range status; /* of the last attempt that has ended */
-    bool
-        only_counts; /* instead of rows: how many there are, of up to HL_SEARCH_RECORDS that are looked at */
+    /* instead of rows: how many there are, of up to HL_SEARCH_RECORDS that are looked at */
+    bool only_counts;
     uint32_t limit; /* 1 to HL_LIST_MAX; what is beyond is cut */
     struct hl_id before;
     bool with_attempts;

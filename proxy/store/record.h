@@ -243,8 +243,8 @@ struct hl_attempt_row {
     enum hl_attempt_verdict verdict;
     uint16_t http_status; /* 0: no response */
     char error[HL_ATTEMPT_ERROR_MAX + 1];
-    struct hl_attempt_report
-        *report; /* owned by the delivery's row; NULL: none, or not asked for */
+    /* owned by the delivery's row; NULL: none, or not asked for */
+    struct hl_attempt_report *report;
 };
 
 struct hl_delivery_row {

@@ -36,8 +36,8 @@ struct hl_tls_files {
     const char *key, *key_option;
     const char *ca,
         *ca_option; /* of peers; NULL: no certificates are asked for; a client has one */
-    bool
-        is_of_system; /* `ca`: what is in it is not the operator's, and may hold what cannot be used */
+    /* `ca`: what is in it is not the operator's, and may hold what cannot be used */
+    bool is_of_system;
 };
 
 /* ---- of the process. Control thread ---- */

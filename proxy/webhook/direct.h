@@ -27,8 +27,8 @@ struct hl_direct {
     struct hl_str secret;     /* that it is signed with; empty: the operator's */
     /* reply */
     bool is_delivered;
-    bool
-        was_tried; /* false: there was no attempt, for the process ends or has no memory; what follows is empty */
+    /* false: there was no attempt, for the process ends or has no memory; what follows is empty */
+    bool was_tried;
     uint16_t http_status;                 /* 0: no response */
     int64_t started_ms, ended_ms;         /* wall */
     char error[HL_ATTEMPT_ERROR_MAX + 1]; /* empty: the status says it all */

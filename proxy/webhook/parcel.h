@@ -75,8 +75,8 @@ struct hl_parcel {
     bool may_look_up;    /* that suffix's limit has let it in */
     bool is_unsent;      /* attempt `n` is on disk, and nothing of it was sent: it begins again */
 
-    struct hl_direct
-        *direct; /* it is no delivery of the store's, and whoever asked is told; else NULL */
+    /* it is no delivery of the store's, and whoever asked is told; else NULL */
+    struct hl_direct *direct;
 
     struct hl_attempt ask;
     struct hl_attempt_outcome outcome;

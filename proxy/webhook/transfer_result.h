@@ -19,8 +19,8 @@ struct hl_transfer_result {
     char address[HL_IP_TEXT];
     bool is_ours; /* nothing was sent, for a reason of ours: it says nothing of the receiver */
     uint64_t retry_after_ms; /* what the receiver asked for; 0: nothing */
-    struct hl_attempt_report
-        *report; /* whoever takes the result frees it; NULL: nothing was connected to */
+    /* whoever takes the result frees it; NULL: nothing was connected to */
+    struct hl_attempt_report *report;
 };
 
 /* `code` is libcurl's last word on the transfer. */

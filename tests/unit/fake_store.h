@@ -10,8 +10,8 @@ struct fake_store {
     struct hl_store_gauges gauges;
     bool is_shared;
     int64_t live_streams;
-    enum hl_err
-        refusal; /* what hl_store_post returns: not OK, then the message stays its poster's */
+    /* what hl_store_post returns: not OK, then the message stays its poster's */
+    enum hl_err refusal;
     struct hl_store_msg *posted[16];
     size_t count;
 };

@@ -38,10 +38,10 @@ struct hl_pg_op {
         bool is_stripped;
     } refused;       /* refusal.c */
     struct hl_id as; /* a record: the session that it was sent in */
-    bool
-        was_dead; /* and that was not the replica's, or it counts as dead: it is sent again in another one */
-    struct hl_id
-        delivery_id; /* of the delivery that its end begins: the same each time it is sent */
+    /* and that was not the replica's, or it counts as dead: it is sent again in another one */
+    bool was_dead;
+    /* of the delivery that its end begins: the same each time it is sent */
+    struct hl_id delivery_id;
 
     enum hl_err rc; /* below: what the answer said, told the asker after the commit */
     bool asks_again;

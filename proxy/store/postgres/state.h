@@ -59,16 +59,16 @@ struct hl_pg_uncertain {
 /* What the server refuses (refusal.c). Times are CLOCK_MONOTONIC ms. */
 struct hl_pg_refusals {
     struct hl_pg_kind { /* the operations of a statement */
-        bool
-            is_closed; /* one of them was refused, and none was committed since: one at a time is tried */
+        /* one of them was refused, and none was committed since: one at a time is tried */
+        bool is_closed;
         bool wants_probe;
         struct hl_pg_op *probe;     /* that one, until it has ended; NULL: none is chosen */
         uint64_t again_ms, wait_ms; /* when the next may be tried, and how long after that */
         uint64_t commits;
     } kinds[HL_PG_SQL_COUNT];
     size_t n_closed;
-    size_t
-        n_own; /* operations that are refused while others of their kind are not, and bodies of ends */
+    /* operations that are refused while others of their kind are not, and bodies of ends */
+    size_t n_own;
     bool is_said; /* since the last time that all kinds were open */
 };
 
@@ -341,8 +341,8 @@ struct hl_pg_store {
     struct hl_pg_queue_memory queue_memory;
     struct hl_pg_refusals refusals;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
-    uint64_t
-        pause_ms; /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
+    /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
+    uint64_t pause_ms;
 
     struct hl_lender lender;
     struct hl_pg_lending lending;

@@ -23,8 +23,8 @@ struct exchange {
     int epoll;
     struct message request, answer;
     uint64_t calls_left; /* calls that may still be begun */
-    double
-        rate; /* calls a second that may be begun, as they fall due; 0: whenever one was answered */
+    /* calls a second that may be begun, as they fall due; 0: whenever one was answered */
+    double rate;
     double due;        /* of those: what has fallen due in part */
     uint64_t paced_us; /* when that was reckoned */
     struct conn *callers;
