@@ -2,19 +2,19 @@
 // closes it, `o` opens it as a page. A row (`data-id`) is a link for every other kind of click.
 // Not here: what is said of it (run_panel.js, delivery.js).
 import { fill, h, load } from './dom.js';
+import { parametersOf } from './filter.js';
 import { areOn } from './shortcuts.js';
 
 const CALM = 120; /* ms: whoever goes through rows does not want each of them */
 const STEPS = new Set(['ArrowDown', 'ArrowUp', 'j', 'k']);
 
-const parametersOf = (hash) => new URLSearchParams(hash.split('?')[1]);
 const rowAt = (element) => element?.closest('[data-id]');
 
 /** Of the row that has `element`, whose it is; or undefined. */
 export const idAt = (element) => rowAt(element)?.dataset.id;
 
 /** The attributes of a row; `name`: what a panel of the list has in the address. */
-export const rowOf = (name, id) => ({ 'data-id': id, 'aria-current': parametersOf(location.hash).get(name) === id ? 'true' : null });
+export const rowOf = (name, id) => ({ 'data-id': id, 'aria-current': parametersOf().get(name) === id ? 'true' : null });
 
 /** The row's link to its own page: it may have others. */
 export const linkOf = (row) => row?.querySelector(`a[href$="/${row.dataset.id}"]`);
@@ -103,7 +103,7 @@ export class Beside {
     }
 
     #sync() {
-        const id = parametersOf(location.hash).get(this.#name);
+        const id = parametersOf().get(this.#name);
         if (id !== this.#id) this.#show(id);
     }
 

@@ -5,8 +5,7 @@
 # All files but index.html are served below a directory that is named by a hash over all of them, so that browsers may
 # keep them for good and a module finds its neighbours by their plain names. In index.html, @ASSETS@ becomes the path of
 # that directory; the page itself is asked for each time. Scripts and sheets go without their indentation and without
-# comments, which is a fifth of their compressed bytes. Each file is there twice: plain, and
-# compressed.
+# comments, which is a fifth of their compressed bytes. Each file is there twice: plain, and compressed.
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css")
 set(types_js "text/javascript")

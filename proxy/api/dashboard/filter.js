@@ -18,6 +18,9 @@ export const TIME_OPTIONS = { time: TIMES, from: null, until: null };
 
 const STATUS = /^([1-5]\d\d|[1-5]xx|none)$/;
 
+/** What an address of this page says behind its `?`. */
+export const parametersOf = (hash = location.hash) => new URLSearchParams(hash.split('?')[1]);
+
 /** Of what the address says, what a page knows: `options` has a filter's options by its name, or null for any text. */
 export function readFilter(query, options) {
     const known = Object.entries(options).map(([name, values]) => {
@@ -43,7 +46,7 @@ function isKnown(name, value, query, options) {
 
 /** Goes to the same page with another filter. What the address says is changed, for it is ahead of what is shown. */
 export function changeFilter(page, options, change) {
-    const query = Object.fromEntries(new URLSearchParams(location.hash.split('?')[1]));
+    const query = Object.fromEntries(parametersOf());
     const set = Object.entries({ ...readFilter(query, options), ...change }).filter(([, value]) => value);
     location.hash = `#/${page}?${new URLSearchParams(set)}`;
 }

@@ -1,14 +1,12 @@
 // list_filter.js - what a list is narrowed down by: in the address, as chips, in words.
 // Not here: which fields a list has (run_filter.js, deliveries.js, audit.js), the line of chips (chips.js).
 import { session } from './api.js';
-import { TIME_OPTIONS, TIMES, readFilter, readStatus, showIgnored, timeInputs } from './filter.js';
+import { TIME_OPTIONS, TIMES, parametersOf, readFilter, readStatus, showIgnored, timeInputs } from './filter.js';
 import { visible } from './format.js';
 import { formatter } from './zone.js';
 
 const STATUSES = ['2xx', '3xx', '4xx', '5xx', 'none'];
 const moment = formatter({ dateStyle: 'short', timeStyle: 'medium' });
-
-const search = () => new URLSearchParams(location.hash.split('?')[1]);
 
 /** Bounds as the server has them are one's own times. */
 function withOwnTimes({ since, ...query }) {
@@ -64,7 +62,7 @@ export class ListFilter {
     }
 
     /** The address's, or of `parameters`. */
-    read(parameters = search()) {
+    read(parameters = parametersOf()) {
         const query = readFilter(withOwnTimes(Object.fromEntries(parameters)), this.options);
         const values = this.#fields.map(({ name, isMany, read }) => {
             if (isMany) return [name, parameters.getAll(name).filter(read)];
@@ -76,7 +74,7 @@ export class ListFilter {
 
     /** What the address says that is none of them: a line, or null. */
     showIgnored() {
-        return showIgnored(withOwnTimes(Object.fromEntries(search())), this.options);
+        return showIgnored(withOwnTimes(Object.fromEntries(parametersOf())), this.options);
     }
 
     /** An address of the list; `more`: which columns, which one is beside it. */
@@ -88,7 +86,7 @@ export class ListFilter {
 
     /** Goes to the list with another filter: that of the address, changed, for it is ahead of what is shown. */
     change = (change) => {
-        const kept = this.#kept.map((name) => [name, search().get(name)]);
+        const kept = this.#kept.map((name) => [name, parametersOf().get(name)]);
         location.hash = this.addressOf({ ...this.read(), ...change }, Object.fromEntries(kept));
     };
 

@@ -2,6 +2,7 @@
 // Not here: choosing them (views.js), the rows' order (run_list.js).
 import { now } from './clock.js';
 import { badge, h, s } from './dom.js';
+import { parametersOf } from './filter.js';
 import { bytes, id, time, visible } from './format.js';
 import { REASONS, modeChip, ranFor, runPath, tagChips } from './state.js';
 
@@ -104,14 +105,15 @@ function known(text) {
     return names?.length ? names : null;
 }
 
-/** Whether somebody chose them, here or in the address: those are shown where there is room for a table of them. */
-export function areChosen() {
-    return Boolean(known(new URLSearchParams(location.hash.split('?')[1]).get('cols')) ?? known(remembered(KEY)));
-}
+/** Names of those that somebody chose, in the address or here before; null: nobody did. */
+const choice = () => known(parametersOf().get('cols')) ?? known(remembered(KEY));
 
-/** Names of those that are chosen: by the address (`text`), by what is remembered, or by themselves. */
-export function chosenColumns(text) {
-    return known(text) ?? known(remembered(KEY)) ?? COLUMNS.filter(({ isOwn, isFixed }) => isOwn || isFixed).map(nameOf);
+/** Such are shown where there is room for a table of them. */
+export const areChosen = () => choice() !== null;
+
+/** Names of those that are chosen, by somebody or by themselves. */
+export function chosenColumns() {
+    return choice() ?? COLUMNS.filter(({ isOwn, isFixed }) => isOwn || isFixed).map(nameOf);
 }
 
 export function rememberColumns(names) {

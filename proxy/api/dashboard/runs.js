@@ -6,7 +6,7 @@ import { bulkButtons } from './bulk_buttons.js';
 import { showChips } from './chips.js';
 import { addStyle, button, fill, h, load } from './dom.js';
 import { exportButton } from './export_button.js';
-import { fillAround, take } from './filter.js';
+import { fillAround, parametersOf, take } from './filter.js';
 import { rememberRuns } from './place.js';
 import { chosenColumns } from './run_columns.js';
 import { FILTER, ownFilter } from './run_filter.js';
@@ -19,16 +19,15 @@ const LOOKS = Promise.all(['list.css', 'runs.css'].map(addStyle)).catch(() => {}
 
 export function show(main) {
     const filter = FILTER.read();
-    const cols = new URLSearchParams(location.hash.split('?')[1]).get('cols');
     let histogram = null;
-    const list = new RunList(filter, chosenColumns(cols), () => histogram?.renew());
+    const list = new RunList(filter, chosenColumns(), () => histogram?.renew());
     current = list;
     const frame = h('div.list', {}, h('div.histogram-place'), list.elements);
     const beside = new Beside(frame, BESIDE);
     const tools = showTools(list);
     fillAround(main, showFilters(filter), [h('h1', {}, 'Runs')], [tools, FILTER.showIgnored(), ...beside.elements]);
     showOwn(main);
-    rememberRuns(FILTER.addressOf(filter, { cols }));
+    rememberRuns(FILTER.addressOf(filter, { cols: parametersOf().get('cols') }));
     const endList = list.begin();
     const endBeside = beside.begin();
     let isGone = false;
@@ -101,7 +100,7 @@ function showTools(list) {
         if (module) use(module);
     };
     const onchange = (names) => {
-        const hash = FILTER.addressOf(FILTER.read(), { run: new URLSearchParams(location.hash.split('?')[1]).get('run') });
+        const hash = FILTER.addressOf(FILTER.read(), { run: parametersOf().get('run') });
         if (hash !== location.hash) history.replaceState(history.state, '', hash); // which columns it said is no longer so
         list.setColumns(names);
     };

@@ -68,7 +68,7 @@ function saveForm(place, close, own) {
         event.preventDefault();
         const text = name.value.trim();
         if (!text) return name.focus();
-        const address = FILTER.addressOf(FILTER.read(), { cols: `${chosenColumns(addressedColumns())}` });
+        const address = FILTER.addressOf(FILTER.read(), { cols: `${chosenColumns()}` });
         const others = own.filter(([other]) => other !== text);
         if (others.length >= MOST) return (problem.textContent = `There are ${MOST} already: forget one first.`);
         if (!keep([...others, [text, address]])) return (problem.textContent = 'This browser keeps nothing for this page.');
@@ -79,15 +79,11 @@ function saveForm(place, close, own) {
     return h('form', { onsubmit }, h('p.hint', {}, FILTER.inWords(FILTER.read())), h('div.line', {}, name, h('button.button.small', { type: 'submit' }, 'Save view')), problem);
 }
 
-function addressedColumns() {
-    return new URLSearchParams(location.hash.split('?')[1]).get('cols');
-}
-
 /* ---- columns ---- */
 
 /** `onchange(names)` when others are chosen. */
 export function openColumns(anchor, onchange) {
-    const chosen = new Set(chosenColumns(addressedColumns()));
+    const chosen = new Set(chosenColumns());
     const box = ({ name, label, isFixed }) => {
         const change = ({ target }) => {
             if (target.checked) chosen.add(name);
