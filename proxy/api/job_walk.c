@@ -138,10 +138,10 @@ static enum hl_err fill(struct hl_job_walk *w, struct hl_keep_job *k)
     add_counts(w, w->progress.shown);
     w->kept_waiting = count_waiting(&w->now);
     enum hl_err err = hl_job_progress_write(&w->progress, &k->progress);
+    /* A damaged piece has no items here, and stays as it is. */
     if (!err && w->past.count > 0 && w->past.is_there)
         err = put_piece(k, &w->past);
-    if (!err && w->now.count > 0 &&
-        w->now.is_there) /* a damaged one has none, and stays as it is */
+    if (!err && w->now.count > 0 && w->now.is_there)
         err = put_piece(k, &w->now);
     return err;
 }

@@ -3,8 +3,8 @@
  * Thread: the worker's.
  * Promise: taking never fails, waits or calls back. With a source that pauses when it is full, memory
  * stays under 256 KiB a spool; those in a hurry share HL_SPOOL_BURST a process before they are full.
- * Not here: how pieces are written and hashed in libuv's pool (body_writer.c), a file that is there no longer wanted
- * (body_removal.c). */
+ * Not here: how pieces are written and hashed in libuv's pool (body_writer.c), how a file that nobody wants any more
+ * goes (body_removal.c). */
 #include "body/spool.h"
 
 #include <stdatomic.h>

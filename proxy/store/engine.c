@@ -17,11 +17,11 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "store/change.h"
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/maintenance.h"
 #include "store/message.h"
-#include "store/change.h"
 #include "store/operation.h"
 
 #define RETRY_US HL_MIN_PAUSE_US

@@ -41,8 +41,8 @@ HL_MUST_CHECK enum hl_err hl_merge_next(struct hl_merge *m, struct hl_id *id);
 /* Where no index leads: each id is looked at, but no more than `looks` of those that do not fit. */
 struct hl_merge_search {
     const void *list; /* what `fits` is told */
-    enum hl_err (*fits)(struct hl_reading *r, const void *list, const struct hl_id *id,
-        bool *fits); /* NULL: all do */
+    /* NULL: all do. */
+    enum hl_err (*fits)(struct hl_reading *r, const void *list, const struct hl_id *id, bool *fits);
     uint32_t looks;
     struct hl_listing *listing;
 };

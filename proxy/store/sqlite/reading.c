@@ -103,7 +103,7 @@ enum hl_err hl_reading_count(struct hl_reading *r, enum hl_ask which, uint64_t *
     return HL_OK;
 }
 
-/* --- ids ------------------------------------------------------------------------------------ */
+/* --- lists ---------------------------------------------------------------------------------- */
 
 enum hl_err hl_reading_list(struct hl_reading *r, enum hl_ask which, struct hl_store_msg *list,
     enum hl_err (*read_row)(struct hl_sql_row *row, struct hl_store_msg *list))

@@ -63,11 +63,11 @@ static bool is_stream(const struct hl_stored_run *run, const struct hl_outcome *
     return has_body && !run->is_async && !run->has_webhook;
 }
 
-static enum hl_err end_tickets(struct hl_database *db, int64_t from, int64_t to)
+static enum hl_err end_tickets(struct hl_database *db, int64_t first, int64_t last)
 {
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKETS_END);
-    hl_sql_bind_int(args, HL_SQL_P_FROM, from);
-    hl_sql_bind_int(args, HL_SQL_P_NUMBER, to);
+    hl_sql_bind_int(args, HL_SQL_P_FIRST, first);
+    hl_sql_bind_int(args, HL_SQL_P_LAST, last);
     return hl_database_run(db, HL_SQL_TICKETS_END);
 }
 

@@ -6,11 +6,8 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/running_run.h"
 
-static void bind_turn(struct hl_database *db, struct hl_sql_args *args, int64_t number,
-    const struct hl_queue_place *place)
+static void bind_turn(struct hl_sql_args *args, int64_t number, const struct hl_queue_place *place)
 {
-    if (number < db->now.oldest_queued)
-        db->now.oldest_queued = number;
     hl_sql_bind_int(args, HL_SQL_P_CLASS, place->class);
     hl_sql_bind_int(args, HL_SQL_P_SUBJECT, (int64_t)place->subject);
     hl_sql_bind_int(args, HL_SQL_P_TURN, place->turn);
@@ -24,8 +21,11 @@ enum hl_err hl_turn_put_many(struct hl_database *db, const struct hl_waiting_run
         many = hl_sql_many(n - i);
         enum hl_sql which = hl_database_many(HL_SQL_TURN_ADD, many);
         struct hl_sql_args *args = hl_database_bind(db, which);
-        for (size_t k = 0; k < many; k++)
-            bind_turn(db, hl_sql_args_row(args, k), runs[i + k].number, runs[i + k].place);
+        for (size_t k = 0; k < many; k++) {
+            if (runs[i + k].number < db->now.oldest_queued)
+                db->now.oldest_queued = runs[i + k].number;
+            bind_turn(hl_sql_args_row(args, k), runs[i + k].number, runs[i + k].place);
+        }
         err = hl_database_run(db, which);
     }
     return err;

@@ -165,7 +165,7 @@ UPDATE ticket SET start_by_ms = :start_by_ms WHERE number = :number;
 
 -- name: TICKETS_END
 -- Of numbers that follow each other.
-DELETE FROM ticket WHERE number BETWEEN :from AND :number;
+DELETE FROM ticket WHERE number BETWEEN :first AND :last;
 
 -- turns: the queue ----------------------------------------------------------------------------------------------------
 
