@@ -24,7 +24,7 @@ preparations=() # processes that go on beside the build
 
 # Debian's packages: what builds hookline, its unit tests, and what the integration tests call.
 packages=(build-essential cmake ninja-build mold pkg-config libuv1-dev libcurl4-openssl-dev libc-ares-dev libpsl-dev libmbedtls-dev libsqlite3-dev
-    libpq-dev libjansson-dev zlib1g-dev libcriterion-dev node-llhttp sqlite3 postgresql-15 pgbouncer python3-dev python3-dbg ca-certificates
+    libpq-dev libjansson-dev zlib1g-dev libcriterion-dev libnanopb-dev node-llhttp sqlite3 postgresql-15 pgbouncer python3-dev python3-dbg ca-certificates
     python3-wheel python3-fastapi python3-pydantic python3-uvicorn python3-websockets python3-flask python3-gunicorn iproute2)
 
 # The smoke tests of `quick`: a file for each mode, what it needs beside that, and the papers.

@@ -148,7 +148,7 @@ static void free_question(struct hl_store_msg *m)
     free(m);
 }
 
-void free_message(struct hl_msg *msg)
+void drop_message(struct hl_msg *msg)
 {
     struct hl_store_msg *m = (struct hl_store_msg *)msg;
     if (msg->type == HL_STORE_CLAIMED)
@@ -172,7 +172,7 @@ static void party_fini(struct party *p)
     take(p);
     for (struct hl_msg *msg = p->first, *next; msg; msg = next) {
         next = msg->next;
-        free_message(msg);
+        drop_message(msg);
     }
     sem_destroy(&p->wake);
 }

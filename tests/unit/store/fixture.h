@@ -75,7 +75,7 @@ void fixture_reopen(struct fixture *f);
 void fixture_die(struct fixture *f);
 
 /* Frees a message of any kind, and what it owns. */
-void free_message(struct hl_msg *msg);
+void drop_message(struct hl_msg *msg);
 /* The next message of a type; fails the test after a while. The others keep their order. */
 void *party_wait(struct party *p, uint32_t type);
 /* A message that has come already, or NULL. */

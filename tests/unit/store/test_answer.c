@@ -92,7 +92,7 @@ STORE_TEST(i18_every_kind_of_request_is_answered_once_on_close)
         uint32_t type = requests[i]->msg.type;
         cr_assert_eq(party_look(&f->asker, type), requests[i], "type %u", type);
         cr_assert_null(party_look(&f->asker, type), "type %u: once", type);
-        free_message(&requests[i]->msg);
+        drop_message(&requests[i]->msg);
     }
     hl_leased_free(l);
 }
@@ -162,7 +162,7 @@ static int post_many(struct fixture *f, struct hl_store_msg **messages, int n)
 static void take_answers(struct fixture *f, int n)
 {
     for (int i = 0; i < n; i++)
-        free_message(party_wait(&f->asker, i % 16 ? HL_STORE_ACCEPT : HL_STORE_FINISH));
+        drop_message(party_wait(&f->asker, i % 16 ? HL_STORE_ACCEPT : HL_STORE_FINISH));
 }
 
 /*

@@ -421,7 +421,7 @@ static void keep_held(void)
         if (from[i].is_held)
             t.ops[n++] = t.ops[i];
         else
-            free_message(&t.ops[i].m->msg);
+            drop_message(&t.ops[i].m->msg);
     }
     t.n_ops = n;
     for (size_t i = 0; i < n; i++)

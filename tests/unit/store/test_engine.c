@@ -31,7 +31,7 @@ static struct {
     unsigned begun_before;      /* when shedding failed */
     _Atomic uint64_t most_body; /* a finish with more finds no space */
     _Atomic unsigned refused;   /* for that */
-    bool cancels_first;         /* the first finish finds its run cancelled */
+    bool cancels_first;         /* the first finish finds its run cancelled, and is in a transaction that is lost */
 } s;
 
 static enum hl_err begin(struct hl_driver *d)
@@ -76,8 +76,11 @@ static enum hl_err on_finish(struct hl_driver *d, struct hl_finish *f)
     bool fits = f->outcome.body.size <= atomic_load(&s.most_body);
     s.refused += !fits;
     d->is_broken = !fits;
-    if (s.cancels_first)
+    if (s.cancels_first) {
         hl_outcome_cancel(&f->outcome);
+        s.fails_from = s.committed;
+        s.fails_to = s.committed + 1;
+    }
     s.cancels_first = false;
     return fits ? apply() : HL_ERR_FULL;
 }
@@ -211,7 +214,7 @@ static enum hl_err await(enum hl_store_op op)
 {
     struct hl_store_msg *m = party_wait(&s.f.worker, op);
     enum hl_err rc = m->rc;
-    free_message(&m->msg);
+    drop_message(&m->msg);
     return rc;
 }
 
@@ -225,7 +228,6 @@ Test(engine, cancel_that_held_in_a_transaction_that_was_lost_does_not_hold)
     strcpy(f->outcome.error, "boom");
     s.cancels_first = true;
     s.fails_with = HL_ERR_FULL;
-    s.fails_to = 1;
     start();
     post(&f->m);
     f = party_wait(&s.f.worker, HL_STORE_FINISH);

@@ -112,7 +112,7 @@ STORE_TEST(credit_goes_back_when_all_that_waits_is_barred, .timeout = 180)
     give_credit(f, &f->worker, 1, true);
     struct hl_claimed *c = expect_claim(f, &id);
     give_credit(f, &f->worker, 1, true);
-    free_message(party_wait(&f->worker, HL_STORE_CREDIT_BACK));
+    drop_message(party_wait(&f->worker, HL_STORE_CREDIT_BACK));
     end(f, c);
     give_credit(f, &f->worker, 1, true);
     end(f, expect_claim(f, &next));

@@ -73,7 +73,7 @@ static void commit(void)
     hl_backlog_commit(&backlog);
     for (struct hl_msg *msg; (msg = asked);) {
         asked = msg->next;
-        free_message(msg);
+        drop_message(msg);
     }
 }
 
