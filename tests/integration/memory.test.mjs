@@ -191,6 +191,7 @@ async function begin(t, storeOf) {
             HOOKLINE_RUN_ATTEMPTS: '3',
             HOOKLINE_RUN_RETRY_ON: '503,reset,unreachable',
             HOOKLINE_RUN_RETRY_DELAY: '10ms',
+            HOOKLINE_WEBHOOK_SCHEDULE: Array(20).fill('500ms').join(), // an attempt that finds no memory is one
             HOOKLINE_LOG_LEVEL: 'info',
             ...(await storeOf(t)),
         },

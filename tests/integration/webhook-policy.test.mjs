@@ -129,7 +129,7 @@ test('what waits in the store for its next attempt waits on after a kill', { wai
 
 test('a destination that never answers is failing, and is well with the first answer', { waits: true }, async (t) => {
     const s = await stage(t, {
-        env: { HOOKLINE_WEBHOOK_TIMEOUT: '100ms', HOOKLINE_WEBHOOK_SCHEDULE: '50ms' },
+        env: { HOOKLINE_WEBHOOK_TIMEOUT: '1s', HOOKLINE_WEBHOOK_SCHEDULE: '50ms' },
     });
     let isWell = false;
     s.receiver.script('/hook', async (x) => (isWell ? x.send(200) : x.gone));

@@ -1,7 +1,7 @@
 // until.mjs - waiting: always for a condition, never for a time.
 
 /** How long a condition may take to come true, ms: on a machine that does much else all takes long, and where all is well nobody waits. */
-export const PATIENCE = 60_000;
+export const PATIENCE = 120_000;
 
 /** Asks `condition` until it answers something truthy, and returns that; the less often the longer it has waited. */
 export async function until(what, condition, timeout = PATIENCE) {
