@@ -280,13 +280,12 @@ void hl_maintenance_note_time(struct hl_engine *e, uint64_t now_us)
         e->steady.noted_ms = lead_ms;
 }
 
-static void note_expired(struct hl_engine *e, uint64_t n, uint64_t began_us)
+static void note_expired(struct hl_engine *e, uint64_t n)
 {
     if (n == 0)
         return;
     HL_LOG(INFO, "store: queued runs expired before they could start", HL_LOG_INT("runs", n));
     hl_counter_add(&e->gauges.expired_runs, n);
-    hl_maintenance_note_commit(e, began_us);
 }
 
 /* While requests come, three parts of the time in four are theirs. */
@@ -344,8 +343,10 @@ void hl_maintenance_expire(struct hl_engine *e)
     else
         *due_ms = next_ms;
     e->is_expiring = !err && next_ms <= now_ms;
-    if (!err)
-        note_expired(e, e->backlog.now.expired_runs - expired, now_us);
+    if (err)
+        return;
+    note_expired(e, e->backlog.now.expired_runs - expired);
+    hl_maintenance_note_commit(e, now_us); /* runs whose next attempt is due are queued again */
 }
 
 /* A few at a time: who has other requests does not wait for a million that fall due at once. */

@@ -93,7 +93,10 @@ test('labels are bounded: unknown methods are "other", no paths, ids or URLs', a
 test('the series do not grow with calls', async (t) => {
     const { call, sidecar } = await stage(t);
     const names = async () => (await sidecar.metrics()).flatMap((f) => f.samples).map(({ name, labels }) => `${name}${JSON.stringify(labels)}`);
+    const count = async () => (await sidecar.metric('hookline_http_requests_total')) + (await sidecar.metric('hookline_runs_total'));
+    const none = await count();
     await call();
+    await until('it is counted', async () => (await count()) === none + 2); // after its caller has the answer
     const before = await names();
     for (let i = 0; i < 30; i++) assert.equal((await call(`/v4/project-${i}/app-${i}/path-${i}`)).status, 200);
     assert.deepEqual(await names(), before);

@@ -1,6 +1,7 @@
 /* test_retry.c - runs that wait for their next attempt: no claim sees them, then they stand where they stood. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/metric.h"
@@ -102,6 +103,19 @@ STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 180)
     if (f->config.store != HL_STORE_POSTGRES)
         cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->waiting_runs), 1);
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 0);
+}
+
+/* The workers end what has waited for too long by what the gauges say, and while the app is away nothing else is asked. */
+STORE_TEST(when_it_is_due_the_gauges_have_it_though_nothing_is_asked, .timeout = 180)
+{
+    struct hl_id id;
+    init(f);
+    cr_assert_eq(accept_run(f, (struct run_spec){0}, &id), HL_OK);
+    cr_assert_eq(put_off(f, claim_one(f), 5 * SOON_MS), HL_OK);
+    const struct hl_store_gauges *gauges = hl_store_get_gauges(f->store);
+    while (
+        hl_counter_get(&gauges->queued_runs) == 0 || hl_counter_get(&gauges->oldest_queued_ms) == 0)
+        usleep(1000);
 }
 
 STORE_TEST(cancelled_between_two_attempts_it_ends, .timeout = 180)
