@@ -626,7 +626,7 @@ async function sendThree(t) {
     const { call, ended, receiver } = set;
     await call('/run', { webhookEndpoint: receiver.script('/hook', 410) });
     await call('/run', { webhookEndpoint: receiver.url(`/${'long/'.repeat(20)}`) });
-    await call('/run', { webhookEndpoint: receiver.script('/hook', 410) }, 'an-app-of-a-long-name'.repeat(6));
+    await call('/run', { webhookEndpoint: receiver.script('/hook3', 410) }, 'an-app-of-a-long-name'.repeat(6));
     await ended(3);
     return set;
 }
