@@ -10,7 +10,7 @@ const FILL = fileURLToPath(new URL('fill.mjs', import.meta.url));
 const LOOK_MS = 250;
 const LOOKS = 240; /* a minute of them */
 
-/** As `fill.mjs --serve` tells it, with calls that go on, or `more` arguments and environment; answers where it is and what ends it. */
+/** As `fill.mjs --serve` tells it, with calls that go on, or `more` arguments and environment; answers where it is, whose process, and what ends it. */
 export async function serve(dir, more = [], env = process.env) {
     const child = spawn(process.execPath, [FILL, '--dir', dir, '--serve', '--only', ...more], { stdio: ['ignore', 'pipe', 'inherit'], env });
     let said = '';
@@ -24,7 +24,7 @@ export async function serve(dir, more = [], env = process.env) {
         child.kill('SIGTERM');
         return once(child, 'exit');
     };
-    return { url, end };
+    return { url, pid: child.pid, end };
 }
 
 export function makeAsk(url) {
