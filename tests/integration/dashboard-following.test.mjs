@@ -117,17 +117,13 @@ test('events that are not kept any more, and too many followers, are told in wor
     });
     const { id } = await call({ stream: true });
     await stream.send('one');
-    const other = new AbortController();
-    const mine = await fetch(`${sidecar.adminUrl}/v2/projects/p/runs/${id}/events`, {
-        headers: { authorization: `Bearer ${token}` },
-        signal: other.signal,
-    });
-    assert.equal(mine.status, 200);
+    const other = await fetch(`${sidecar.adminUrl}/v2/projects/p/runs/${id}/events`, { headers: { authorization: `Bearer ${token}` } });
+    assert.equal(other.status, 200);
     const page = await open(`#/runs/${id}`, { complaints: /429|410|ERR_/ });
     await watch(page);
     await panel(page).getByText('too many follow').waitFor();
     await panel(page).getByText(/HOOKLINE_MAX_FOLLOWERS .*It is tried again/).waitFor();
-    other.abort();
+    await other.body.cancel(); // a signal of Node's is not heard any more once memory was tidied up
     await panel(page).getByText('live').waitFor();
     assert.equal(await panel(page).getByText('It is tried again').count(), 0);
     await count(page, 1);

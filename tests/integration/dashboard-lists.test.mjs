@@ -624,10 +624,11 @@ function threeDeliveries() {
 async function sendThree(t) {
     const set = await scene(t);
     const { call, ended, receiver } = set;
-    await call('/run', { webhookEndpoint: receiver.script('/hook', 410) });
-    await call('/run', { webhookEndpoint: receiver.url(`/${'long/'.repeat(20)}`) });
-    await call('/run', { webhookEndpoint: receiver.script('/hook3', 410) }, 'an-app-of-a-long-name'.repeat(6));
-    await ended(3);
+    const hooks = [receiver.script('/hook', 410), receiver.url(`/${'long/'.repeat(20)}`), receiver.script('/hook3', 410)];
+    for (const [i, webhookEndpoint] of hooks.entries()) {
+        await call('/run', { webhookEndpoint }, i === 2 ? 'an-app-of-a-long-name'.repeat(6) : undefined);
+        await ended(i + 1); // the list is in the order of their ends
+    }
     return set;
 }
 

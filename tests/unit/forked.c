@@ -5,7 +5,7 @@
  * stays: what it registers, asserts, counts and prints. A debugger follows a test by itself (gdb's `set follow-fork-mode
  * child`); --debug has none.
  *
- * What is defined here is declared in boxfort.h, nanomsg's nn.h and criterion's sources, as far as criterion 2.4 calls it. */
+ * What is defined here is declared by boxfort, nanomsg and criterion's sources, as far as criterion 2.4 calls it. */
 #include <boxfort.h>
 #include <errno.h>
 #include <fnmatch.h>
