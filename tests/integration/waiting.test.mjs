@@ -46,6 +46,8 @@ async function waitingRoom(t) {
             HOOKLINE_APP_CONCURRENCY: '1',
             HOOKLINE_APP_HEALTH_PATH: '/health',
             HOOKLINE_APP_HEALTH_GATE: 'always',
+            HOOKLINE_APP_QUEUE_TIMEOUT: '5m',
+            HOOKLINE_CONNECT_TIMEOUT: '5m', // until the last of them waits the first goes on waiting
             HOOKLINE_ACCESS_LOG: 'on',
             HOOKLINE_LOG_LEVEL: 'info',
         },
