@@ -31,7 +31,7 @@ static struct {
     unsigned begun_before;      /* when shedding failed */
     _Atomic uint64_t most_body; /* a finish with more finds no space */
     _Atomic unsigned refused;   /* for that */
-    bool cancels_first;         /* the first finish finds its run cancelled, and is in a transaction that is lost */
+    bool cancels_first;         /* the first finish is cancelled, in a transaction that is lost */
 } s;
 
 static enum hl_err begin(struct hl_driver *d)
