@@ -75,6 +75,7 @@ async function waitingRoom(t) {
             room.health = 200;
             await until('the gate is open', async () => (await isOpen()) === 1);
         },
+        empty: () => until('nothing is queued', async () => (await all.sidecar.metric('hookline_runs_queued')) === 0),
         hold: async () => {
             room.doors = gate();
             const before = room.holders;
@@ -115,7 +116,10 @@ const WAITS = {
     'a slot': { from: (room) => room.hold(), to: (room) => room.letGo(), metric: 'hookline_app_queue_waiting' },
     'the store': { said: () => ({ target: '/v4/p/a/x?async=true' }) },
     'a result': {
-        from: (room) => room.hold(),
+        from: async (room) => {
+            await room.empty();
+            await room.hold();
+        },
         to: (room) => room.letGo(),
         said: () => ({ fields: { Prefer: 'wait=60' } }),
         metric: 'hookline_runs_queued',
