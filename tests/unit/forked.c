@@ -26,13 +26,15 @@
 
 /* --- what a test is told ---------------------------------------------------------------------- */
 
+struct object {
+    const char *name;
+    const void *ptr;
+    void (*fn)(void);
+};
+
 struct bxf_context_s {
     size_t n;
-    struct {
-        const char *name;
-        const void *ptr;
-        void (*fn)(void);
-    } objects[MAX_OBJECTS];
+    struct object objects[MAX_OBJECTS];
 };
 
 static bxf_context own; /* of the test that this process is */
@@ -58,9 +60,7 @@ static int add(bxf_context ctx, const char *name, const void *ptr, void (*fn)(vo
 {
     if (ctx->n == MAX_OBJECTS)
         return -ENOMEM;
-    ctx->objects[ctx->n].name = name;
-    ctx->objects[ctx->n].ptr = ptr;
-    ctx->objects[ctx->n++].fn = fn;
+    ctx->objects[ctx->n++] = (struct object){name, ptr, fn};
     return 0;
 }
 
@@ -75,24 +75,29 @@ int bxf_context_addfnaddr(bxf_context ctx, const char *name, void (*fn)(void))
     return add(ctx, name, NULL, fn);
 }
 
-int bxf_context_getobject(bxf_context ctx, const char *name, void **ptr)
+/* NULL: there is none of that name. */
+static const struct object *find(bxf_context ctx, const char *name)
 {
     for (size_t i = 0; i < ctx->n; i++)
-        if (strcmp(ctx->objects[i].name, name) == 0) {
-            *ptr = (void *)(uintptr_t)ctx->objects[i].ptr;
-            return 1;
-        }
-    return 0;
+        if (strcmp(ctx->objects[i].name, name) == 0)
+            return &ctx->objects[i];
+    return NULL;
+}
+
+int bxf_context_getobject(bxf_context ctx, const char *name, void **ptr)
+{
+    const struct object *object = find(ctx, name);
+    if (object)
+        *ptr = (void *)(uintptr_t)object->ptr;
+    return object != NULL;
 }
 
 int bxf_context_getfnaddr(bxf_context ctx, const char *name, void (**fn)(void))
 {
-    for (size_t i = 0; i < ctx->n; i++)
-        if (strcmp(ctx->objects[i].name, name) == 0) {
-            *fn = ctx->objects[i].fn;
-            return 1;
-        }
-    return 0;
+    const struct object *object = find(ctx, name);
+    if (object)
+        *fn = object->fn;
+    return object != NULL;
 }
 
 /* --- what a forked process has by itself ------------------------------------------------------- */
@@ -167,6 +172,8 @@ struct test {
 static struct test *tests[MAX_TESTS];
 static size_t n_tests;
 static int to_runner = -1; /* the socket of the test that this process is */
+/* By which the program tells itself of an end: where it hears it, and where it says it. */
+static int itself[2] = {-1, -1};
 
 static uint64_t now_ns(void)
 {
@@ -194,6 +201,10 @@ static void become_test(bxf_spawn_params params, int socket, pid_t parent)
         hang_up(tests[i]);
         if (tests[i]->pidfd >= 0)
             close(tests[i]->pidfd);
+    }
+    for (int i = 0; i < 2; i++) {
+        close(itself[i]);
+        itself[i] = -1;
     }
     own = params->inherit.context;
     to_runner = socket;
@@ -327,19 +338,7 @@ void free_pattern(void)
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-enum {
-    RUNNER = 1000000,
-    OF_RUNNER
-}; /* "sockets" in the program itself: its own, and the one by which it tells itself of an end */
-
-struct message {
-    struct message *next;
-    size_t size;
-    char bytes[];
-};
-
-static struct message *told; /* by the program to itself, the oldest first */
-static struct test *asker;   /* waits for an answer; NULL: the program does not */
+static struct test *asker; /* waits for an answer; NULL: the program does not */
 
 static bool move_all(int socket, void *bytes, size_t n, bool sends)
 {
@@ -370,45 +369,23 @@ static int receive(int socket, void **bytes)
     return move_all(socket, *bytes, size, false) ? (int)size : -1;
 }
 
-static int tell_itself(const void *bytes, size_t n)
-{
-    struct message *m = malloc(sizeof(*m) + n), **last = &told;
-    if (!m)
-        return -1;
-    m->next = NULL;
-    m->size = n;
-    memcpy(m->bytes, bytes, n);
-    while (*last)
-        last = &(*last)->next;
-    *last = m;
-    return (int)n;
-}
-
-static int take_told(void **bytes)
-{
-    struct message *m = told;
-    int n = (int)m->size;
-    asker = NULL;
-    *bytes = malloc(m->size);
-    if (*bytes)
-        memcpy(*bytes, m->bytes, m->size);
-    told = m->next;
-    free(m);
-    return *bytes ? n : -1;
-}
-
 /* The next message of any test: what it said before it ended comes before its end. */
 static int next_message(void **bytes)
 {
-    while (!told) {
-        struct pollfd all[2 * MAX_TESTS];
+    for (;;) {
+        struct pollfd all[2 * MAX_TESTS + 1];
         for (size_t i = 0; i < n_tests; i++) {
             all[2 * i] = (struct pollfd){.fd = tests[i]->socket, .events = POLLIN};
             all[2 * i + 1] = (struct pollfd){.fd = tests[i]->pidfd, .events = POLLIN};
         }
-        if (poll(all, 2 * n_tests, end_late()) < 0 && errno != EINTR)
+        all[2 * n_tests] = (struct pollfd){.fd = itself[0], .events = POLLIN};
+        if (poll(all, 2 * n_tests + 1, end_late()) < 0 && errno != EINTR)
             return -1;
-        for (size_t i = 0; i < n_tests && !told; i++) {
+        if (all[2 * n_tests].revents & POLLIN) {
+            asker = NULL;
+            return receive(itself[0], bytes);
+        }
+        for (size_t i = 0; i < n_tests; i++) {
             asker = tests[i];
             if (all[2 * i].revents & POLLIN) {
                 int n = receive(asker->socket, bytes);
@@ -420,7 +397,6 @@ static int next_message(void **bytes)
                 end(asker);
         }
     }
-    return take_told(bytes);
 }
 
 int nn_socket(int domain, int protocol);
@@ -432,16 +408,16 @@ int nn_recv(int socket, void *bytes, size_t n, int flags);
 int nn_freemsg(void *bytes);
 const char *nn_strerror(int number);
 
+/* The program makes two: that of the runner, and one by which it tells it of ends. */
 int nn_socket(int domain, int protocol)
 {
-    static bool has_own;
     (void)domain;
     (void)protocol;
     if (to_runner >= 0)
         return to_runner;
-    bool is_first = !has_own;
-    has_own = true;
-    return is_first ? RUNNER : OF_RUNNER;
+    if (itself[0] >= 0)
+        return itself[1];
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, itself) ? -1 : itself[0];
 }
 
 int nn_bind(int socket, const char *address)
@@ -460,22 +436,21 @@ int nn_connect(int socket, const char *address)
 
 int nn_close(int socket)
 {
-    return to_runner >= 0 ? close(socket) : 0;
+    return close(socket);
 }
 
 int nn_send(int socket, const void *bytes, size_t n, int flags)
 {
     (void)flags;
-    if (socket == OF_RUNNER)
-        return tell_itself(bytes, n);
-    if (socket != RUNNER)
+    if (socket != itself[0])
         return send_to(socket, bytes, n);
     if (asker && asker->socket >= 0)
         (void)send_to(asker->socket, bytes, n); /* it may have ended meanwhile */
     return (int)n;
 }
 
-/* `bytes` is where the address of a message goes: NN_MSG is all that criterion asks for. */
+/* `bytes` is where the address of a message goes: NN_MSG is all that criterion asks for. The program does not wait for
+ * its own answer. */
 int nn_recv(int socket, void *bytes, size_t n, int flags)
 {
     /* ack { status_code: OK } of criterion.proto */
@@ -483,9 +458,9 @@ int nn_recv(int socket, void *bytes, size_t n, int flags)
     (void)n;
     (void)flags;
     void **message = bytes;
-    if (socket == RUNNER)
+    if (socket == itself[0])
         return next_message(message);
-    if (socket != OF_RUNNER)
+    if (socket != itself[1])
         return receive(socket, message);
     *message = malloc(sizeof(ok));
     if (*message)
