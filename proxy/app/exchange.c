@@ -51,7 +51,8 @@ static void end(struct hl_exchange *exchange, enum hl_exchange_end how, int erro
 
 static void on_timer(struct hl_timer *timer)
 {
-    end(HL_CONTAINER_OF(timer, struct hl_exchange, timer), HL_EXCHANGE_LATE, 0);
+    struct hl_exchange *exchange = HL_CONTAINER_OF(timer, struct hl_exchange, timer);
+    end(exchange, HL_EXCHANGE_LATE, exchange->is_connected ? 0 : UV_ETIMEDOUT);
 }
 
 static void expect(struct hl_exchange *exchange, uint64_t ms)
@@ -225,16 +226,6 @@ static int init_stream(struct hl_exchange *exchange)
     return order->address
                ? hl_stream_init_tcp(&exchange->stream, order->loop, order->reader, on_event)
                : hl_stream_init_unix(&exchange->stream, order->loop, order->reader, on_event);
-}
-
-bool hl_exchange_is_connected(const struct hl_exchange *exchange)
-{
-    return exchange->is_connected;
-}
-
-bool hl_exchange_has_unread(const struct hl_exchange *exchange)
-{
-    return exchange->is_connected && !hl_stream_is_quiet(&exchange->stream);
 }
 
 struct hl_exchange *hl_exchange_begin(

@@ -17,8 +17,8 @@ enum hl_exchange_end {
     HL_EXCHANGE_WHOLE, /* the body is over; in its own framing: the connection closed behind the head */
     HL_EXCHANGE_UNREACHABLE, /* it did not connect, or could not send; `error` is libuv's,
                                 or a hl_tls_fault */
-    HL_EXCHANGE_LATE,
-    HL_EXCHANGE_CLOSED, /* the connection ended too early */
+    HL_EXCHANGE_LATE,        /* `error`: UV_ETIMEDOUT if it was not even connected */
+    HL_EXCHANGE_CLOSED,      /* the connection ended too early */
     HL_EXCHANGE_UNREADABLE,
     HL_EXCHANGE_NO_MEMORY,
 };
@@ -63,9 +63,6 @@ struct hl_exchange *hl_exchange_begin(
 /* Bytes are wanted, or not just now, and nothing is late then. */
 void hl_exchange_resume(struct hl_exchange *exchange);
 void hl_exchange_pause(struct hl_exchange *exchange);
-bool hl_exchange_is_connected(const struct hl_exchange *exchange);
-/* Bytes, or the peer's end, have come to this machine and were not looked at yet. */
-bool hl_exchange_has_unread(const struct hl_exchange *exchange);
 /* No answer is wanted any more; NULL-safe. */
 void hl_exchange_drop(struct hl_exchange *exchange);
 

@@ -261,6 +261,9 @@ static void on_probe_end(void *owner, enum hl_exchange_end how, int error)
     struct hl_cause cause = good; /* it had but to be connected */
     if (how == HL_EXCHANGE_UNREACHABLE || how == HL_EXCHANGE_NO_MEMORY)
         cause = hl_cause_of(error);
+    else if (how == HL_EXCHANGE_LATE)
+        cause =
+            error != 0 ? hl_cause_of(error) : (struct hl_cause){.kind = HL_CAUSE_HEALTH_TIMEOUT};
     else if (how == HL_EXCHANGE_CLOSED)
         cause.kind = HL_CAUSE_HEALTH_CLOSED;
     else if (how == HL_EXCHANGE_UNREADABLE)
@@ -269,8 +272,7 @@ static void on_probe_end(void *owner, enum hl_exchange_end how, int error)
     address_end(r, cause);
 }
 
-/* How long to wait for the answer is the check's timer's: on_timer knows when it is we who are late. 0, or libuv's
- * code. */
+/* 0, or libuv's code. */
 static int begin_probe(struct hl_readiness *r, const struct sockaddr *address)
 {
     static const struct hl_exchange_events events = {.head = on_probe_head, .end = on_probe_end};
@@ -283,6 +285,8 @@ static int begin_probe(struct hl_readiness *r, const struct sockaddr *address)
         .verb = "GET ",
         .what = r->config->app_health_path,
         .max_head = PROBE_HEAD_MAX,
+        .connect_ms = PROBE_TIMEOUT_MS,
+        .head_ms = PROBE_TIMEOUT_MS,
         .events = &events,
         .owner = r};
     int error = 0;
@@ -300,9 +304,7 @@ static void ask(struct hl_readiness *r, const struct sockaddr *address)
         int error = begin_probe(r, address);
         cause = error != 0 ? hl_cause_of(error) : good;
     }
-    if (r->probe)
-        hl_timer_arm(r->wheel, &r->timer, PROBE_TIMEOUT_MS);
-    else
+    if (!r->probe)
         address_end(r, cause);
 }
 
@@ -346,6 +348,7 @@ static void begin(struct hl_readiness *r)
 {
     if (r->is_closing || r->is_held)
         return;
+    hl_timer_disarm(&r->timer);
     r->worst = good;
     r->gate_check = hl_gate_begin_check(&r->calls->gate);
     r->was_busy = hl_pool_group_is_busy(r->calls);
@@ -365,25 +368,14 @@ static void on_brisk(uv_timer_t *brisk)
 
 static void on_timer(struct hl_timer *timer)
 {
-    struct hl_readiness *r = HL_CONTAINER_OF(timer, struct hl_readiness, timer);
-    if (!r->probe) {
-        begin(r);
-        return;
-    }
-    if (hl_exchange_has_unread(r->probe)) { /* it is we who are late: timers come before sockets */
-        hl_timer_arm(r->wheel, &r->timer, 1);
-        return;
-    }
-    end_probe(r, hl_exchange_is_connected(r->probe)
-                     ? (struct hl_cause){.kind = HL_CAUSE_HEALTH_TIMEOUT}
-                     : hl_cause_of(UV_ETIMEDOUT));
+    begin(HL_CONTAINER_OF(timer, struct hl_readiness, timer));
 }
 
 /* ---- what calls found out ---- */
 
 void hl_readiness_on_gate(struct hl_readiness *r)
 {
-    bool is_idle = !r->probe && !r->host.resolving && hl_timer_is_armed(&r->timer);
+    bool is_idle = hl_timer_is_armed(&r->timer);
     const struct hl_gate *gate = &r->calls->gate;
     if (r->is_closing || r->is_held || hl_gate_is_open(gate) || hl_gate_is_asleep(gate))
         return;

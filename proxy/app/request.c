@@ -38,6 +38,7 @@ struct hl_exchange *hl_app_request_begin(
         .method = request->method,
         .max_head = request->max_head,
         .is_decoded = request->is_decoded,
+        .connect_ms = request->connect_ms,
         .head_ms = request->head_ms,
         .silence_ms = request->silence_ms,
         .events = request->events,

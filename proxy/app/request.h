@@ -23,8 +23,8 @@ struct hl_app_request {
     struct hl_str fields; /* beside Host, User-Agent and Connection; each ends with CRLF */
     struct hl_str body;
     size_t max_head; /* of the answer */
-    bool is_decoded; /* hl_exchange_order has these four, too */
-    uint64_t head_ms, silence_ms;
+    bool is_decoded; /* hl_exchange_order has these five, too */
+    uint64_t connect_ms, head_ms, silence_ms;
     const struct hl_exchange_events *events;
     void *owner;
 };

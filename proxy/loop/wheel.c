@@ -2,7 +2,8 @@
  * ticks; the slot of tick t is slots[t % HL_WHEEL_SLOTS] and holds entries of one turn only, since
  * none is placed further than one turn ahead. The uv_timer waits for the earliest slot that holds
  * something (`next`), so a loop with far deadlines sleeps until then.
- * Promise: an entry fires when its deadline's tick is swept, at most one tick late, never early. */
+ * Promise: an entry fires when its deadline's tick is swept, at most one tick late, never early; behind the sockets when the
+ * loop was away. */
 #include "loop/wheel.h"
 
 #include "base/compiler.h"
@@ -27,6 +28,7 @@ int hl_wheel_init(struct hl_wheel *w, uv_loop_t *loop)
     w->loop = loop;
     w->tick = tick_of(uv_now(loop));
     w->next = STOPPED;
+    w->has_given_way = false;
     w->armed = 0;
     for (size_t i = 0; i < HL_WHEEL_SLOTS; i++)
         hl_list_init(&w->slots[i]);
@@ -151,9 +153,20 @@ static uint64_t earliest_slot(const struct hl_wheel *w)
     return tick;
 }
 
+static bool gives_way(struct hl_wheel *w)
+{
+    bool is_late = uv_now(w->loop) >= w->next * HL_WHEEL_TICK_MS + HL_WHEEL_LATE_MS;
+    w->has_given_way = is_late && !w->has_given_way;
+    return w->has_given_way;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct hl_wheel *w = HL_CONTAINER_OF(timer, struct hl_wheel, timer);
+    if (gives_way(w)) {
+        uv_timer_start(timer, on_tick, 1, 0);
+        return;
+    }
     uint64_t now = tick_of(uv_now(w->loop));
 
     /* After a long sleep of the machine one turn meets every slot. */

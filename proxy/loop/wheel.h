@@ -2,7 +2,10 @@
  *
  * Arming is lazy: moving a deadline later only writes a field; the entry is put where it belongs
  * when its old slot comes round. A deadline fires up to one tick late, never early. With no entry
- * armed the timer is stopped, so an idle loop sleeps. One loop's thread owns a wheel. */
+ * armed the timer is stopped, so an idle loop sleeps. One loop's thread owns a wheel.
+ *
+ * A process that was stopped, or got no processor for long, is late itself: a loop asks its timers before its sockets, and
+ * what came meanwhile would be taken for missing. A tick that is HL_WHEEL_LATE_MS late lets the sockets go first. */
 #ifndef HL_LOOP_WHEEL_H
 #define HL_LOOP_WHEEL_H
 
@@ -13,13 +16,16 @@
 #include "base/list.h"
 
 #define HL_WHEEL_TICK_MS 20
+#define HL_WHEEL_LATE_MS 200
 #define HL_WHEEL_SLOTS   1024 /* later deadlines wait in the last slot and are placed again */
 
 struct hl_wheel {
     uv_timer_t timer;
     uv_loop_t *loop;
-    uint64_t tick;  /* the last tick handled, in HL_WHEEL_TICK_MS since the loop's clock began */
-    uint64_t next;  /* the tick that the uv_timer waits for; UINT64_MAX: it is stopped */
+    uint64_t tick; /* the last tick handled, in HL_WHEEL_TICK_MS since the loop's clock began */
+    uint64_t next; /* the tick that the uv_timer waits for; UINT64_MAX: it is stopped */
+    bool
+        has_given_way; /* to the sockets, in the tick before: whatever the time, it is a timer's turn */
     unsigned armed; /* linked entries: disarmed ones count until they are swept */
     struct hl_list slots[HL_WHEEL_SLOTS];
 };

@@ -47,6 +47,19 @@ test('X-Run-Timeout ends a synchronous call with 504, and the app knows until wh
     doors.open();
 });
 
+test('an answer that came while hookline was stopped is passed on, though the limit has passed since', { waits: true }, async (t) => {
+    const { doors, app: handler } = waiting();
+    const { app, call, sidecar } = await stage(t, { app: handler });
+    const answer = call(RUN, { headers: { 'x-run-timeout': '10s' }, body: '{}' });
+    await until('the app has the call', () => app.requests.length > 0);
+    const limit = Number(app.requests[0].get('x-run-deadline')) * 1000;
+    sidecar.signal('SIGSTOP');
+    doors.open();
+    await until('the limit has passed', () => Date.now() > limit + 1500);
+    sidecar.signal('SIGCONT');
+    assert.equal((await answer).text, 'done');
+});
+
 test('without a limit the app is told of none', async (t) => {
     const { app, call } = await shared(t);
     await call(RUN, { headers: { 'x-run-deadline': '1' } });

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "loop/wheel.h"
@@ -203,4 +204,47 @@ Test(wheel, carries_a_deadline_over_more_than_one_turn)
     cr_assert(hl_timer_is_armed(&alarm.timer));
     cr_assert_eq(alarm.timer.placed, placed + HL_WHEEL_SLOTS - 1);
     hl_timer_fini(&wheel, &alarm.timer);
+}
+
+static uv_pipe_t pipe_end;
+static bool was_read_first;
+
+static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *buf)
+{
+    static char room[16];
+    (void)handle;
+    (void)size;
+    *buf = uv_buf_init(room, sizeof(room));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    (void)buf;
+    cr_assert_eq(n, 1);
+    was_read_first = true;
+    uv_close((uv_handle_t *)stream, NULL);
+}
+
+static void expect_read(struct alarm *alarm)
+{
+    (void)alarm;
+    cr_assert(was_read_first);
+}
+
+Test(wheel, what_came_while_the_loop_was_away_is_read_before_a_timer_fires)
+{
+    struct alarm alarm;
+    uv_file ends[2];
+    cr_assert_eq(uv_pipe(ends, UV_NONBLOCK_PIPE, 0), 0);
+    cr_assert_eq(uv_pipe_init(&loop, &pipe_end, 0), 0);
+    cr_assert_eq(uv_pipe_open(&pipe_end, ends[0]), 0);
+    cr_assert_eq(uv_read_start((uv_stream_t *)&pipe_end, on_room, on_read), 0);
+    init_alarm(&alarm);
+    alarm.then = expect_read;
+    hl_timer_arm(&wheel, &alarm.timer, 1);
+    cr_assert_eq(write(ends[1], "x", 1), 1);
+    uv_sleep(HL_WHEEL_LATE_MS + 3 * HL_WHEEL_TICK_MS);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    cr_assert_eq(alarm.count, 1);
+    close(ends[1]);
 }
