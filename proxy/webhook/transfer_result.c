@@ -169,6 +169,12 @@ static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
     return code == CURLE_UNSUPPORTED_PROTOCOL && has_peer(t);
 }
 
+/* libcurl says "malformed" of a URL, too, that it has read, and then found no memory to write as a text. */
+static bool is_url_unwritten(const struct hl_transfer *t, CURLcode code)
+{
+    return code == CURLE_URL_MALFORMAT && t->is_url_read;
+}
+
 /* libcurl's buffer for a head's line has a limit (100 KiB), and is "out of memory" beyond it. */
 static bool is_head_too_large(const struct hl_transfer *t, CURLcode code)
 {
@@ -219,6 +225,8 @@ static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transf
     }
     if (is_answer_no_http(t, code))
         code = CURLE_WEIRD_SERVER_REPLY;
+    if (is_url_unwritten(t, code))
+        code = CURLE_OUT_OF_MEMORY;
     while (i < HL_ARRAY_LEN(errors) - 1 && errors[i].code != code)
         i++;
     const char *whose = name_proxy(t, code);

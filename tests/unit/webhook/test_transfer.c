@@ -145,6 +145,20 @@ static struct hl_transfer_result attempt_at(
     return result;
 }
 
+Test(transfer, a_url_that_it_had_no_memory_to_write_is_no_bad_one)
+{
+    struct hl_transfer *t = hl_transfer_new(&settings);
+    struct hl_transfer_result result;
+    cr_assert_eq(
+        hl_transfer_prepare(t, HL_STR("http://receiver.test/"), NULL, HL_STR("{}"), NULL, false),
+        HL_OK);
+    hl_transfer_result_read(t, CURLE_URL_MALFORMAT, &result);
+    cr_assert_str_eq(result.error, "out_of_memory");
+    cr_assert_not(result.is_permanent);
+    free(result.report);
+    hl_transfer_free(t);
+}
+
 Test(transfer, goes_where_each_attempt_says_whatever_the_last_one_said)
 {
     struct hl_transfer *t = hl_transfer_new(&settings);
