@@ -187,7 +187,8 @@ static void add_many(struct fixture *f)
             "state,"
             " error) SELECT 1000000 + n, CAST(char(0, 0, 1, n / 16384, n / 128 % 128, n % 128, "
             "112, 0, 0, 0,"
-            " 0, 0, 0, 0, 0, 0) AS BLOB), 4102444800000, 1, 500, '', '', 0, 0, 0, 0, 1, 1, 3, 'alike' FROM i");
+            " 0, 0, 0, 0, 0, 0) AS BLOB), 4102444800000, 1, 500, '', '', 0, 0, 0, 0, 1, 1, 3, "
+            "'alike' FROM i");
     else
         change(f, "INSERT INTO ~.run (run_id, project, app, state, is_async, has_webhook, "
                   "created_ms, method,"
