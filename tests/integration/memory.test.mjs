@@ -35,7 +35,7 @@ async function scarcity(t) {
     const env = {
         LD_PRELOAD: shim,
         FAIL_ALLOC: path,
-        ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0',
+        ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0:handle_abort=1',
         ...(process.env.FAIL_ALLOC_TRACE && { FAIL_ALLOC_TRACE: '1' }),
     };
     const plan = await open(path, 'r+');
@@ -221,7 +221,7 @@ async function begin(t, storeOf) {
     const ended = (id, what) => until(what, async () => ['success', 'failure', 'cancelled'].includes(await state(id)));
     const isWell = async (what) => {
         const answer = await hands.post(RUN, { body: 'well' });
-        assert.equal(answer?.text, 'well', `after ${what}`);
+        assert.equal(answer?.text, 'well', `after ${what}: ${answer ? said(answer) : 'no answer'}`);
         assert.equal((await hands.admin('/healthz'))?.status, 200, `after ${what}`);
     };
     const delivered = (id) =>

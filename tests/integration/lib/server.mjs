@@ -3,7 +3,6 @@
 // strictly valid HTTP, or the test that started the server fails.
 import net from 'node:net';
 import { once } from 'node:events';
-import { unlinkSync } from 'node:fs';
 import { ByteReader, PeerGone, bodyPieces, readRequestHead } from './http1.mjs';
 import { atEnd } from './cleanup.mjs';
 import { write } from './until.mjs';
@@ -169,14 +168,7 @@ export class Server {
 
     async close() {
         for (const socket of this.#sockets) socket.destroy();
-        await new Promise((resolve) => this.#net.close(resolve));
-        if (typeof this.where === 'string') {
-            try {
-                unlinkSync(this.where);
-            } catch {
-                // already gone with its listener
-            }
-        }
+        await new Promise((resolve) => this.#net.close(resolve)); // its path goes with it, and may be another's since
     }
 
     async #serve(socket) {
