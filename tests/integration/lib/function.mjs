@@ -101,7 +101,7 @@ export class Host {
         const child = spawn(command, args, {
             env: {
                 PATH: process.env.PATH,
-                ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:handle_abort=1',
+                ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16',
                 UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
                 PORT: '0',
                 HOOKLINE_LOG_FORMAT: 'json',
