@@ -1,4 +1,4 @@
-/* thread.h - named threads with all signals blocked (the control thread takes them), and what libuv does not do
+/* thread.h - named threads to which no signal is sent (the control thread takes them), and what libuv does not do
  * well by itself: the end of a watched signal, its memory, its pool of threads. */
 #ifndef HL_LOOP_THREAD_H
 #define HL_LOOP_THREAD_H

@@ -26,16 +26,18 @@ static void drop_notice(void *arg, const PGresult *result)
 static enum hl_err begin(struct hl_pg_session *s)
 {
     /* Those of the URL stand behind, and win. A client that vanishes is noticed by the server within
-     * half a lifetime of a replica, so that its locks do not outlive it. */
+     * half a lifetime of a replica, so that its locks do not outlive it. Kerberos is asked for nothing unless that is
+     * wanted: its library ends the process where it finds no memory. */
     char seconds[24], user_ms[24];
     uint64_t half_ms = s->settings->ttl_ms / 2;
     snprintf(seconds, sizeof(seconds), "%llu",
         (unsigned long long)(half_ms / 1000 > 1 ? half_ms / 1000 : 1));
     snprintf(user_ms, sizeof(user_ms), "%llu", (unsigned long long)half_ms);
+    const char *gss = getenv("PGGSSENCMODE");
     const char *const keys[] = {"application_name", "keepalives_idle", "keepalives_interval",
-        "keepalives_count", "tcp_user_timeout", "client_encoding", "dbname", NULL};
-    const char *const values[] = {
-        s->settings->name, seconds, "1", "3", user_ms, "UTF8", s->settings->url, NULL};
+        "keepalives_count", "tcp_user_timeout", "client_encoding", "gssencmode", "dbname", NULL};
+    const char *const values[] = {s->settings->name, seconds, "1", "3", user_ms, "UTF8",
+        gss ? gss : "disable", s->settings->url, NULL};
     s->conn = PQconnectStartParams(keys, values, 1);
     if (!s->conn)
         return HL_ERR_NOMEM;
