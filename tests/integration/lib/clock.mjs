@@ -37,7 +37,7 @@ export async function shiftedClock(t) {
         env: {
             LD_PRELOAD: await library,
             SHIFTED_CLOCK: path,
-            ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0:handle_abort=1',
+            ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:verify_asan_link_order=0',
         },
         set: (ms) => file.write(encode(ms), 0, 8, 0),
     };

@@ -33,7 +33,7 @@ const DEFAULTS = {
 /** Nothing of the machine's own environment: a proxy variable there must not decide a test. */
 const surroundings = {
     PATH: process.env.PATH,
-    ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16:handle_abort=1',
+    ASAN_OPTIONS: 'exitcode=99:detect_leaks=1:quarantine_size_mb=16',
     UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
     TSAN_OPTIONS: 'exitcode=99',
 };
