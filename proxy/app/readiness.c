@@ -375,7 +375,6 @@ static void on_timer(struct hl_timer *timer)
 
 void hl_readiness_on_gate(struct hl_readiness *r)
 {
-    bool is_idle = hl_timer_is_armed(&r->timer);
     const struct hl_gate *gate = &r->calls->gate;
     if (r->is_closing || r->is_held || hl_gate_is_open(gate) || hl_gate_is_asleep(gate))
         return;
@@ -384,10 +383,8 @@ void hl_readiness_on_gate(struct hl_readiness *r)
         hl_warmup_forget(&r->warmup);
         become_unready(r);
     }
-    if (!is_idle)
-        return;
-    hl_timer_disarm(&r->timer);
-    begin(r);
+    if (hl_timer_is_armed(&r->timer)) /* no check is under way */
+        begin(r);
 }
 
 /* ---- a process of ours ---- */
