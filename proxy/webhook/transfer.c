@@ -143,11 +143,14 @@ static bool set_url(struct hl_transfer *t, struct hl_str url)
     t->url_text = hl_str_dup(url);
     if (!t->url_text)
         return false;
-    t->is_url_read = t->url && curl_url_set(t->url, CURLUPART_URL, t->url_text,
-                                   CURLU_NON_SUPPORT_SCHEME | CURLU_DISALLOW_USER |
-                                       CURLU_PATH_AS_IS) == CURLUE_OK;
-    CURLcode code = t->is_url_read ? curl_easy_setopt(t->easy, CURLOPT_CURLU, t->url)
-                                   : curl_easy_setopt(t->easy, CURLOPT_URL, t->url_text);
+    if (t->url &&
+        curl_url_set(t->url, CURLUPART_URL, t->url_text,
+            CURLU_NON_SUPPORT_SCHEME | CURLU_DISALLOW_USER | CURLU_PATH_AS_IS) != CURLUE_OK) {
+        curl_url_cleanup(t->url);
+        t->url = NULL;
+    }
+    CURLcode code = t->url ? curl_easy_setopt(t->easy, CURLOPT_CURLU, t->url)
+                           : curl_easy_setopt(t->easy, CURLOPT_URL, t->url_text);
     if (code == CURLE_OK)
         return true;
     free(t->url_text);

@@ -42,9 +42,8 @@ struct hl_transfer {
     uint64_t moved_ms;       /* monotonic; when it was less before */
 
     /* private: the latest attempt's URL */
-    char *url_text;   /* NULL: there is none */
-    CURLU *url;       /* its parts */
-    bool is_url_read; /* and they are what it is told */
+    char *url_text; /* NULL: there is none */
+    CURLU *url;     /* its parts; NULL: libcurl refused them, and is told the text */
 
     /* private: one attempt's */
     const struct hl_transfer_settings *settings;

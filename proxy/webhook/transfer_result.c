@@ -172,7 +172,7 @@ static bool is_answer_no_http(const struct hl_transfer *t, CURLcode code)
 /* libcurl says "malformed" of a URL, too, that it has read, and then found no memory to write as a text. */
 static bool is_url_unwritten(const struct hl_transfer *t, CURLcode code)
 {
-    return code == CURLE_URL_MALFORMAT && t->is_url_read;
+    return code == CURLE_URL_MALFORMAT && t->url;
 }
 
 /* libcurl's buffer for a head's line has a limit (100 KiB), and is "out of memory" beyond it. */
