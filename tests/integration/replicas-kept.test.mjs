@@ -57,7 +57,7 @@ test('results that end without PostgreSQL are kept in memory, then in files, the
     t.diagnostic(`${CALLS} results of ${RESULT} bytes: RssAnon grew by ${(await grown()) / MIB} MiB`);
 
     await server.start();
-    await a.sidecar.until('readyz');
+    await a.says('ok');
     const isKept = [];
     for (const [n, id] of ids.entries()) {
         assert.equal((await a.finished(id)).state, 'success');

@@ -24,9 +24,6 @@ async function readiness({ sidecar }) {
     return [status, text.trim()];
 }
 
-const says = (replica, line) =>
-    until(`/readyz says ${line}`, async () => (await replica.sidecar.admin('/readyz')).text === `${line}\n`);
-
 /** A server that is not running yet, and replicas that are started without it. */
 async function withoutServer(t, options) {
     const server = await cluster(t);
@@ -139,7 +136,7 @@ test('what is definitely wrong ends a process that waited for its server', async
         assert.equal(said.length, 1, said.join('\n'));
         assert.match(said[0], WRONG[i][1]);
     }
-    await says(good, 'ok');
+    await good.says('ok');
 });
 
 test('what is wrong after the first success counts as gone', async (t) => {
@@ -149,9 +146,9 @@ test('what is wrong after the first success counts as gone', async (t) => {
     const { username, password } = new URL(server.url);
     await server.superuser(`ALTER ROLE ${username} PASSWORD 'rotated'`);
     await server.terminate();
-    await says(a, 'degraded: store');
+    await a.says('degraded: store');
     await server.superuser(`ALTER ROLE ${username} PASSWORD '${password}'`);
-    await says(a, 'ok');
+    await a.says('ok');
     await a.finished(await a.begin());
 });
 
@@ -173,7 +170,7 @@ test('in an outage a replica is ready and says that it is degraded, and no quest
     const a = await all.add('a');
     const account = await makeAccount(a);
     await server.stop();
-    await says(a, 'degraded: store');
+    await a.says('degraded: store');
     assert.deepEqual(await readiness(a), [200, 'degraded: store']);
     assert.equal(await a.sidecar.metric('hookline_ready'), 1);
     const now = JSON.parse((await a.sidecar.admin('/v2/now')).text);
@@ -193,7 +190,7 @@ test('in an outage a replica is ready and says that it is degraded, and no quest
     ];
     await Promise.all(asked.map(async ([method, path]) => assertLater(await a.ask(method, path), `${method} ${path}`)));
     await server.start();
-    await says(a, 'ok');
+    await a.says('ok');
     assert.equal((await a.ask('DELETE', `${ACCOUNTS}/${account.id}`)).status, 204);
 });
 
@@ -204,7 +201,7 @@ test('in an outage a known account stays good, one that is not known is 503, and
     const [a, b] = [await all.add('a', { url: cable.url }), await all.add('b')];
     const known = await makeAccount(a);
     await cable.cut();
-    await says(a, 'degraded: store');
+    await a.says('degraded: store');
     const unknown = await makeAccount(b);
     assert.equal((await b.ask('DELETE', `${ACCOUNTS}/${known.id}`)).status, 204);
     assert.equal((await callWith(b, known.token)).status, 401);

@@ -149,7 +149,7 @@ static void go_up(struct hl_pg_link *l, PGconn *conn)
     if (l->is_said)
         HL_LOG(INFO, "store: connected to PostgreSQL again",
             HL_LOG_INT("ms", l->down_ms ? hl_clock_mono_ms() - l->down_ms : 0));
-    l->is_said = false;
+    l->is_said = l->is_doubted = false;
     l->down_ms = 0;
     l->pause_ms = PAUSE_MIN_MS;
     uv_timer_start(&l->timer, on_timer, LOOK_MS, LOOK_MS);
@@ -177,6 +177,8 @@ static void on_connected(uv_async_t *async)
     try_later(l);
 }
 
+/* A link is doubted before it goes down: after the process was away its timers come first, and what the
+ * server has said meanwhile is read after them. */
 static void on_timer(uv_timer_t *timer)
 {
     struct hl_pg_link *l = timer->data;
@@ -192,8 +194,12 @@ static void on_timer(uv_timer_t *timer)
     if (hl_list_is_empty(&l->flights))
         return;
     const struct hl_pg_flight *oldest = HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node);
-    if (hl_clock_mono_ms() - oldest->sent_ms > SILENCE_MS)
+    if (hl_clock_mono_ms() - oldest->sent_ms <= SILENCE_MS)
+        return;
+    if (l->is_doubted)
         go_down(l, "the server does not answer");
+    else
+        l->is_doubted = true;
 }
 
 int hl_pg_link_init(struct hl_pg_link *l, uv_loop_t *loop, const struct hl_pg_settings *settings,
@@ -438,6 +444,7 @@ static void on_io(uv_poll_t *poll, int status, int events)
     struct hl_pg_link *l = poll->data;
     if (!l->conn || poll != l->poll)
         return;
+    l->is_doubted = false;
     if (status < 0 || ((events & UV_READABLE) && !PQconsumeInput(l->conn))) {
         go_down(l, "the connection was lost");
         return;

@@ -49,8 +49,9 @@ struct hl_pg_link {
     uint64_t down_ms;       /* CLOCK_MONOTONIC, since when; 0: it is up */
     const char *broken;     /* why it goes down in the loop's next turn; NULL: it does not */
     bool is_closing;
-    bool is_said; /* that it is down */
-    int handles;  /* that are still to be closed */
+    bool is_said;    /* that it is down */
+    bool is_doubted; /* silent for too long at the last look, and since */
+    int handles;     /* that are still to be closed */
     /* It is up, or has gone down: then all its flights have ended. */
     void (*on_change)(void *self, bool is_up);
     /* The next three may be NULL: set after hl_pg_link_init. */

@@ -129,6 +129,11 @@ class Replica {
         return response.json().run_id;
     }
 
+    /** When /readyz says so: `ok`, or `degraded: store` while the database is away. */
+    says(line) {
+        return until(`${this.name}'s /readyz says ${line}`, async () => (await this.sidecar.admin('/readyz')).text === `${line}\n`);
+    }
+
     /** A run as this replica shows it. */
     async show(id) {
         const answer = await this.ask('GET', `${RUNS}/${id}`);

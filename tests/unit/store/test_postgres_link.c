@@ -8,7 +8,8 @@
 #include "store/postgres/param.h"
 #include "store/postgres/session.h"
 
-#define FLIGHTS 64
+#define FLIGHTS         64
+#define MSEC_OF_SILENCE 20000 /* for which a server is cut off */
 
 static struct hl_pg_link session;
 static const struct hl_pg_settings settings = {.ttl_ms = 3000};
@@ -87,6 +88,27 @@ Test(postgres_link, session_that_ends_between_two_flights_of_a_turn_ends_them_al
     cr_assert_eq(ended, sent);
 
     uv_close((uv_handle_t *)&turn, NULL);
+    hl_pg_link_close(&session);
+    UNTIL(session.handles == 0);
+    loop_end();
+}
+
+/* The timer of a loop that was away comes before what has arrived meanwhile is read. */
+Test(postgres_link, server_that_answered_while_the_process_was_away_is_not_cut_off)
+{
+    loop_begin();
+    cr_assert_eq(hl_pg_link_init(&session, &loop, &settings, &texts, on_change, NULL), 0);
+    PGconn *conn = PQconnectdb(postgres_url());
+    cr_assert_eq(PQsetnonblocking(conn, 1), 0);
+    hl_pg_link_open(&session, conn);
+    cr_assert(send_one());
+    struct pollfd answer = {.fd = PQsocket(conn), .events = POLLIN};
+    cr_assert_eq(poll(&answer, 1, PATIENCE_MS), 1, "no answer");
+    flights[0].sent_ms -= MSEC_OF_SILENCE;
+    session.timer.timer_cb(&session.timer);
+    UNTIL(ended == 1);
+    cr_assert(hl_pg_link_is_up(&session));
+
     hl_pg_link_close(&session);
     UNTIL(session.handles == 0);
     loop_end();
