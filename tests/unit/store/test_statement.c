@@ -17,6 +17,8 @@
 #include "store/sqlite/ask.h"
 #include "store/sqlite/sql.h"
 
+#define PLAN_MAX 40000
+
 /* Those of one header. */
 struct set {
     const struct hl_statement *statements;
@@ -223,29 +225,46 @@ static bool reads_all(const char *line, char table[64])
     return at && at < strchr(line, '\n') && sscanf(at, "Seq Scan on %63[a-z_0-9]", table) == 1;
 }
 
-static void check_postgres_plan(PGconn *conn, const struct hl_statement *statement)
+/* `value_of`: a parameter's, as text of SQL. What is below a recursive step is shown with ANALYZE alone. */
+static void explain(PGconn *conn, const char *options, const struct set *set,
+    const struct hl_statement *statement, const char *(*value_of)(const char *name),
+    char plan[PLAN_MAX])
 {
-    char sql[400], plan[40000] = "", table[64];
+    char sql[1000];
     size_t n =
-        (size_t)snprintf(sql, sizeof(sql), "EXPLAIN (COSTS off) EXECUTE \"%s\"", statement->name);
+        (size_t)snprintf(sql, sizeof(sql), "EXPLAIN (%s) EXECUTE \"%s\"", options, statement->name);
     for (size_t i = 0; i < statement->n_params; i++)
-        n += (size_t)snprintf(sql + n, sizeof(sql) - n, "%sNULL", i ? ", " : " (");
+        n += (size_t)snprintf(sql + n, sizeof(sql) - n, "%s%s", i ? ", " : " (",
+            value_of(set->params[statement->params[i]]));
     if (statement->n_params > 0)
         snprintf(sql + n, sizeof(sql) - n, ")");
     PGresult *result = run(conn, sql);
+    plan[0] = '\0';
     for (int i = 0; i < PQntuples(result); i++) {
-        strncat(plan, PQgetvalue(result, i, 0), sizeof(plan) - strlen(plan) - 1);
-        strncat(plan, "\n", sizeof(plan) - strlen(plan) - 1);
+        strncat(plan, PQgetvalue(result, i, 0), PLAN_MAX - strlen(plan) - 1);
+        strncat(plan, "\n", PLAN_MAX - strlen(plan) - 1);
     }
     PQclear(result);
+}
+
+static const char *null(const char *name)
+{
+    (void)name;
+    return "NULL";
+}
+
+static void check_postgres_plan(
+    PGconn *conn, const struct set *set, const struct hl_statement *statement)
+{
+    char plan[PLAN_MAX], table[64];
+    explain(conn, "COSTS off", set, statement, null, plan);
     for (const char *at = plan; *at; at = strchr(at, '\n') + 1)
         if (reads_all(at, table) && !has_leave(postgres_leaves, statement->name, table))
             cr_expect_fail("%s: %.*s", statement->name, (int)strcspn(at, "\n"), at);
 }
 
-static void check_statement(struct hl_pg_session *session, const struct set *set, size_t at)
+static void prepare_shared(struct hl_pg_session *session, const struct hl_statement *statement)
 {
-    const struct hl_statement *statement = &set->statements[at];
     struct hl_buf text = {0};
     cr_assert_eq(hl_pg_qualify(session->settings, statement->text, &text), HL_OK);
     PGresult *result = PQprepare(session->conn, statement->name, text.p, 0, NULL);
@@ -253,9 +272,15 @@ static void check_statement(struct hl_pg_session *session, const struct set *set
         PQerrorMessage(session->conn));
     PQclear(result);
     hl_buf_fini(&text);
+}
+
+static void check_statement(struct hl_pg_session *session, const struct set *set, size_t at)
+{
+    const struct hl_statement *statement = &set->statements[at];
+    prepare_shared(session, statement);
     check_types(session->conn, set, statement);
     if (strstr(statement->text, "FROM"))
-        check_postgres_plan(session->conn, statement);
+        check_postgres_plan(session->conn, set, statement);
     PQclear(run(session->conn, "DEALLOCATE ALL"));
 }
 
@@ -268,6 +293,47 @@ Test(postgres_statement, has_the_parameters_of_the_table_and_reads_no_table_from
     for (size_t k = 0; k < HL_ARRAY_LEN(postgres_sets); k++)
         for (size_t i = 0; i < postgres_sets[k].n; i++)
             check_statement(&session, &postgres_sets[k], i);
+    hl_pg_session_close(&session);
+    fixture_fini(&f);
+}
+
+static void change_tables(struct hl_pg_session *session, const char *sql)
+{
+    char why[300] = "";
+    cr_assert_eq(hl_pg_session_run(session, sql, why, sizeof(why)), HL_OK, "%s", why);
+}
+
+static const char *first_page_of_queued(const char *name)
+{
+    static const char *const values[][2] = {{"before", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"},
+        {"from", "'00000000-0000-0000-0000-000000000000'"}, {"project", "'p'"}, {"app", "'a'"},
+        {"state", "0"}, {"mode", "-1"}, {"max", "101"}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(values); i++)
+        if (strcmp(name, values[i][0]) == 0)
+            return values[i][1];
+    return "NULL";
+}
+
+/* All of a long queue was sorted for each page: a plan without statistics takes what looks like few rows. */
+Test(postgres_statement, of_what_has_not_ended_follows_its_key_before_there_are_statistics)
+{
+    static const char *const modes[] = {"force_generic_plan", "force_custom_plan"};
+    const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_ASK_TICKETS];
+    struct fixture f;
+    struct hl_pg_settings settings;
+    struct hl_pg_session session = open_schema(&f, &settings);
+    prepare_shared(&session, statement);
+    change_tables(&session,
+        "INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, is_async)"
+        " SELECT gen_random_uuid(), now(), 1, 0, true FROM generate_series(1, 10000)");
+    for (size_t i = 0; i < HL_ARRAY_LEN(modes); i++) {
+        char plan[PLAN_MAX], set_mode[60];
+        snprintf(set_mode, sizeof(set_mode), "SET plan_cache_mode = %s", modes[i]);
+        PQclear(run(session.conn, set_mode));
+        explain(session.conn, "ANALYZE", &postgres_sets[0], statement, first_page_of_queued, plan);
+        cr_expect(strstr(plan, "Index Scan Backward using ticket_pkey on ticket"), "%s:\n%s",
+            modes[i], plan);
+    }
     hl_pg_session_close(&session);
     fixture_fini(&f);
 }
@@ -292,31 +358,25 @@ static bool has_dead(struct hl_pg_session *session, const struct hl_id *me)
     return has;
 }
 
-static void change_node(struct hl_pg_session *session, const char *sql)
-{
-    char why[300] = "";
-    cr_assert_eq(hl_pg_session_run(session, sql, why, sizeof(why)), HL_OK, "%s", why);
-}
-
 Test(postgres_statement, of_a_beat_says_whether_another_replica_is_to_be_buried)
 {
     struct fixture f;
     struct hl_pg_settings settings;
     struct hl_id me = {{1}};
     struct hl_pg_session session = open_schema(&f, &settings);
-    change_node(&session,
+    change_tables(&session,
         "INSERT INTO ~.node (node_id, name, version, address, started_at, beat_at, expires_at)"
         " VALUES ('01000000-0000-0000-0000-000000000000', 'me', '', '', now(), now(), now()),"
         " ('02000000-0000-0000-0000-000000000000', 'other', '', '', now(), now(), 'infinity')");
     cr_expect_not(has_dead(&session, &me));
-    change_node(
+    change_tables(
         &session, "UPDATE ~.node SET expires_at = now() - interval '1 s' WHERE name = 'other'");
     cr_expect(has_dead(&session, &me), "its time is past");
-    change_node(&session, "UPDATE ~.node SET expires_at = '-infinity' WHERE name = 'other'");
+    change_tables(&session, "UPDATE ~.node SET expires_at = '-infinity' WHERE name = 'other'");
     cr_expect(has_dead(&session, &me), "it has left something");
-    change_node(&session, "UPDATE ~.node SET is_dead = true WHERE name = 'other'");
+    change_tables(&session, "UPDATE ~.node SET is_dead = true WHERE name = 'other'");
     cr_expect_not(has_dead(&session, &me), "it is buried");
-    change_node(&session,
+    change_tables(&session,
         "INSERT INTO ~.ticket (run_id, due_at, epoch, attempt, node_id, is_async)"
         " SELECT node_id, now(), 1, 1, node_id, false FROM ~.node WHERE name = 'other'");
     cr_expect(has_dead(&session, &me), "a run of its is left");

@@ -98,18 +98,6 @@ WHERE r.run_id < :before::uuid AND r.run_id >= :from::uuid
     AND (:mode::bigint < 0 OR r.is_async = (:mode::bigint = 1))
 ORDER BY r.run_id DESC LIMIT :max::bigint;
 
--- name: ASK_TICKETS
--- The same of those that have not ended: queued or running.
-SELECT false, r.run_id, {run_row}, NULL::bytea
-FROM :schema.ticket t
-JOIN :schema.run r ON r.run_id = t.run_id
-{delivery_counts}
-WHERE t.run_id < :before::uuid AND t.run_id >= :from::uuid
-    AND (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
-    AND (t.node_id IS NOT NULL) = (:state::bigint = {run_state.running})
-    AND (:mode::bigint < 0 OR t.is_async = (:mode::bigint = 1))
-ORDER BY t.run_id DESC LIMIT :max::bigint;
-
 -- part: is_listed
 (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
             AND (:state::bigint < 0 OR r.state = :state::bigint)
@@ -163,6 +151,36 @@ LEFT JOIN :schema.run r ON r.run_id = f.run_id
 LEFT JOIN :schema.ticket t ON t.run_id = r.run_id
 {delivery_counts}
 ORDER BY f.run_id DESC, f.is_end;
+
+-- part: tickets
+-- What has not ended, queued or running, newest first and one by one, as a skip through the key. Before a queue has statistics,
+-- or by a plan of when it was short, all of it is sorted for each page otherwise, 4 s of 60,000: a span of ids and an index of
+-- what is queued promise few rows, so there is no lower end, and the state is a CASE.
+tickets(run_id) AS (
+    SELECT :before::uuid
+    UNION ALL
+    SELECT (
+        SELECT t.run_id FROM :schema.ticket t
+        WHERE t.run_id < n.run_id AND (:mode::bigint < 0 OR t.is_async = (:mode::bigint = 1))
+            AND CASE WHEN t.node_id IS NULL THEN :state::bigint = {run_state.queued}
+                ELSE :state::bigint = {run_state.running} END
+        ORDER BY t.run_id DESC LIMIT 1)
+    FROM tickets n WHERE n.run_id >= :from::uuid);
+
+-- part: looked_tickets(looks)
+SELECT l.* FROM tickets k
+        CROSS JOIN LATERAL (
+            SELECT {looked_columns} FROM :schema.run r
+            WHERE r.run_id = k.run_id AND r.run_id < :before::uuid AND r.run_id >= :from::uuid
+                AND (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
+            LIMIT 1) l
+        LIMIT {looks};
+
+-- name: ASK_TICKETS
+-- ASK_RUNS of those that have not ended.
+WITH RECURSIVE {tickets},
+found AS MATERIALIZED (SELECT l.run_id, false AS is_end FROM ({looked_tickets(:max::bigint)}) l)
+{found_rows};
 
 -- name: SEARCH_RUNS
 -- The same of a search (store/search.h). :looks how many are looked at, :tail an id's end or null, :reason or 0, :status_from
@@ -224,16 +242,9 @@ UNION ALL
 (SELECT -1, 0, 0, e.run_id FROM looked e OFFSET :looks::bigint - 1 LIMIT 1);
 
 -- name: COUNT_TICKETS
--- The same of those that have not ended: queued or running.
-WITH looked AS MATERIALIZED (
-    SELECT {looked_columns}
-    FROM :schema.ticket t
-    JOIN :schema.run r ON r.run_id = t.run_id
-    WHERE t.run_id < :before::uuid AND t.run_id >= :from::uuid
-        AND (:project::text = '' OR r.project = :project::text) AND (:app::text = '' OR r.app = :app::text)
-        AND (t.node_id IS NOT NULL) = (:state::bigint = {run_state.running})
-        AND (:mode::bigint < 0 OR t.is_async = (:mode::bigint = 1))
-    ORDER BY t.run_id DESC LIMIT :looks::bigint),
+-- The same of those that have not ended.
+WITH RECURSIVE {tickets},
+looked AS MATERIALIZED ({looked_tickets(:looks::bigint)}),
 found AS MATERIALIZED (
     SELECT width_bucket(l.run_id, {points}) - 1 AS point FROM looked l WHERE {is_searched})
 SELECT point, :state::bigint, count(*), NULL::uuid FROM found GROUP BY point
