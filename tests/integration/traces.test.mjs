@@ -225,8 +225,8 @@ test('a collector that is gone, hangs, refuses, redirects or talks on and on cos
     dropped += 1, sent += 1;
     await calls('part of them', (x) => x.json({ partialSuccess: { rejectedSpans: '1' } }));
     await until('one was rejected', async () => (await count('dropped')) === dropped && (await count('sent')) === sent);
-    assert.ok(sidecar.log.some((x) => x.msg === 'traces: the collector takes no spans' && x.status === 400));
-    assert.ok(sidecar.log.some((x) => x.msg === 'traces: spans can be sent again'));
+    await sidecar.logged((x) => x.msg === 'traces: the collector takes no spans' && x.status === 400);
+    await sidecar.logged((x) => x.msg === 'traces: spans can be sent again');
 });
 
 test('too many spans for a collector that does not answer are dropped, and the end of the process waits for it no longer than it may', async (t) => {
@@ -255,9 +255,9 @@ test('no value of OpenTelemetry’s variables keeps hookline from starting, and 
     const { id } = await call(RUN, { body: 'ping' });
     await sidecar.stop(); // every 5 s: the delay counts as not set
     await collector.ofRun(id, 2);
-    assert.ok(sidecar.log.some((x) => x.variable === 'OTEL_EXPORTER_OTLP_PROTOCOL' && x.level === 'warn'));
+    await sidecar.logged((x) => x.variable === 'OTEL_EXPORTER_OTLP_PROTOCOL' && x.level === 'warn');
     await sidecar.restart({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' });
-    assert.ok(sidecar.log.some((x) => x.msg.startsWith('traces are off') && x.variable === 'OTEL_EXPORTER_OTLP_ENDPOINT'));
+    await sidecar.logged((x) => x.msg.startsWith('traces are off') && x.variable === 'OTEL_EXPORTER_OTLP_ENDPOINT');
     assert.equal((await call(RUN, { body: 'ping' })).status, 200);
     assert.doesNotMatch((await sidecar.admin('/metrics')).text, /hookline_trace_spans/);
 });
