@@ -24,6 +24,7 @@
 #include "run/ending.h"
 #include "run/page.h"
 #include "run/report.h"
+#include "run/flow.h"
 #include "run/respond.h"
 #include "run/runs.h"
 #include "run/service.h"
@@ -434,14 +435,14 @@ static void on_caller_gone(void *owner)
     if (someone_waits && !run->store.has_webhook)
         hl_time_limit_leave(run, run->runs->config->response_grace_period_ms);
     if (someone_waits)
-        hl_respond_resume(run);
+        hl_flow_resume(run);
     else
         hl_ending_conclude(run, HL_RUN_CANCELLED, HL_REASON_NONE, false);
 }
 
 static void on_caller_drained(void *owner)
 {
-    hl_respond_resume(owner);
+    hl_flow_resume(owner);
 }
 
 static bool needs_caller(void *owner)

@@ -3,13 +3,9 @@
  * Promise: bytes leave in the loop turn in which they came, chunk by chunk, never joined, never
  * delayed; the caller's side comes first, the spool gets a view after it and cannot fail it; a slow
  * sink pauses the app's connection.
- * Not here: sending the request (forward.c), what becomes of the run (ending.c). */
-#include "body/spool.h"
-#include "http/field_value.h"
-#include "run/retry.h"
+ * Not here: sending the request (forward.c), which sinks lag (flow.c), what follows a 101 (tunnel.c), what becomes of
+ * the run (ending.c). */
 #include "run/respond.h"
-
-#include <string.h>
 
 #include "app/upstream.h"
 #include "base/clock.h"
@@ -18,26 +14,21 @@
 #include "caller/access.h"
 #include "caller/client.h"
 #include "http/edit.h"
+#include "http/field_value.h"
 #include "run/ending.h"
+#include "run/flow.h"
 #include "run/page.h"
 #include "run/passage.h"
 #include "run/recent_run.h"
+#include "run/retry.h"
 #include "run/runs.h"
 #include "run/stream.h"
 #include "run/stream_choice.h"
 #include "run/tee.h"
-#include "run/time_limit.h"
+#include "run/tunnel.h"
 
 #define LONG_RESPONSE  (256 * 1024)
 #define RECORD_WAIT_MS 5000 /* how long a kept stream's head waits for the store */
-
-static void on_spool_room(void *owner)
-{
-    hl_respond_resume(owner);
-}
-
-static const struct hl_spool_events spool_events = {
-    .on_room = on_spool_room, .on_done = hl_tee_end};
 
 static void fail_bad_response(struct hl_run *run, const struct hl_refusal *why)
 {
@@ -116,7 +107,7 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     if (run->store.record == HL_RECORD_OPEN) {
         if (run->terms.has_caller && !keep_head(run, head))
             return false;
-        hl_tee_begin(run, head, &spool_events);
+        hl_tee_begin(run, head, &hl_flow_spool_events);
         hl_run_retry_note(run, head);
     }
     if (is_kept && run->terms.has_caller)
@@ -169,24 +160,6 @@ static void note_first_byte(struct hl_run *run)
 {
     if (run->times.first_us == 0)
         run->times.first_us = hl_clock_mono_us();
-}
-
-static bool begin_tunnel(struct hl_run *run, struct hl_passage *pass)
-{
-    hl_progress_response(run, HL_RESPONSE_TUNNEL);
-    note_first_byte(run);
-    hl_run_count_long(run);
-    if (run->client)
-        run->client->mode = HL_MODE_TUNNEL;
-    hl_progress_request(run, HL_REQUEST_SENDING);
-    hl_timer_disarm(&run->timer);
-    hl_time_limit_lift(run);
-    if (!hl_passage_flush(run, pass) || !run->client)
-        return false;
-    hl_client_become_tunnel(run->client);
-    if (run->response.half == HL_RESPONSE_TUNNEL && run->runs->ends_tunnels)
-        hl_respond_close_tunnel(run);
-    return !hl_run_has_ended(run);
 }
 
 /* It is read again when the store has answered; the app waits. */
@@ -317,25 +290,6 @@ static void complete(struct hl_run *run, bool has_extra)
     hl_client_call_done(c, true);
 }
 
-/* A sink that lags pauses the app. */
-static void pause_if_blocked(struct hl_run *run)
-{
-    bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
-    bool spool_lags = run->spool && hl_tee_lags(run);
-    if (caller_lags || spool_lags)
-        hl_stream_pause(&run->app.upstream->stream);
-}
-
-void hl_respond_resume(struct hl_run *run)
-{
-    if (!run->app.upstream || hl_run_has_ended(run) || hl_run_stream_holds_head(run))
-        return;
-    bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
-    bool spool_lags = run->spool && hl_tee_lags(run);
-    if (!caller_lags && !spool_lags)
-        hl_stream_resume(&run->app.upstream->stream);
-}
-
 static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_passage *pass)
 {
     struct hl_str bytes = {p, n};
@@ -357,16 +311,7 @@ static void pass_body(struct hl_run *run, const char *p, size_t n, struct hl_pas
     note_first_byte(run);
     run->response.heard_ms = uv_now(run->runs->loop);
     arm_idle(run);
-    pause_if_blocked(run);
-}
-
-static void pass_tunnel(struct hl_run *run, const char *p, size_t n)
-{
-    if (!run->client || n == 0)
-        return;
-    hl_access_add(run->client, n);
-    if (hl_client_write2(run->client, (struct hl_str){p, n}, (struct hl_str){0}) == HL_OK)
-        pause_if_blocked(run);
+    hl_flow_pause(run);
 }
 
 /* p[0..n) begins where the response stands. Returns how many bytes at its end are an incomplete
@@ -379,15 +324,19 @@ static size_t respond(struct hl_run *run, const char *p, size_t n)
     if (run->response.half == HL_RESPONSE_HEAD && !take_heads(run, p, n, &used, &pass)) {
         if (run->response.half != HL_RESPONSE_HEAD)
             return 0;
-        pause_if_blocked(run); /* 1xx without end to a caller that reads none */
+        hl_flow_pause(run); /* 1xx without end to a caller that reads none */
         return n - used;
     }
     if (run->response.status != 101) {
         pass_body(run, p + used, n - used, &pass);
         return 0;
     }
-    if (hl_run_is_tunnel(run) || begin_tunnel(run, &pass))
-        pass_tunnel(run, p + used, n - used);
+    if (!hl_run_is_tunnel(run)) {
+        note_first_byte(run);
+        if (!hl_tunnel_begin(run, &pass))
+            return 0;
+    }
+    hl_tunnel_pass(run, p + used, n - used);
     return 0;
 }
 
@@ -407,7 +356,7 @@ void hl_respond_take_held(struct hl_run *run)
     struct hl_buf held = run->response.held;
     hl_buf_init(&run->response.held, 0);
     respond_held(run, &held);
-    hl_respond_resume(run);
+    hl_flow_resume(run);
 }
 
 void hl_respond_stop_holding(struct hl_run *run)
@@ -441,39 +390,10 @@ void hl_respond_bytes(struct hl_run *run, const char *p, size_t n)
 
 /* ---- the end of the app's side ---- */
 
-static void end_tunnel(struct hl_run *run, bool is_clean)
-{
-    struct hl_runs *runs = run->runs;
-    struct hl_client *c = run->client;
-    bool goes_on = is_clean && c && run->request.half == HL_REQUEST_SENDING &&
-                   run->response.half == HL_RESPONSE_TUNNEL;
-    hl_progress_response(run, HL_RESPONSE_TUNNEL_HALF);
-    if (goes_on) { /* half-close goes through; the caller's side may go on, but not in silence */
-        hl_stream_shutdown(&c->stream);
-        hl_timer_arm(runs->wheel, &run->timer, runs->config->body_timeout_ms);
-        hl_ending_leave_slot(run);
-        return;
-    }
-    run->client = NULL;
-    hl_ending_conclude(run, HL_RUN_SUCCESS, HL_REASON_NONE, false);
-    if (c) {
-        c->must_close = true;
-        c->ended_us = run->times.ended_us;
-        hl_client_call_done(c, is_clean);
-    }
-}
-
-void hl_respond_close_tunnel(struct hl_run *run)
-{
-    if (run->request.half != HL_REQUEST_BROKEN)
-        hl_progress_request(run, HL_REQUEST_SENT);
-    end_tunnel(run, true);
-}
-
 void hl_respond_end(struct hl_run *run, bool is_clean)
 {
     if (hl_run_is_tunnel(run)) {
-        end_tunnel(run, is_clean);
+        hl_tunnel_end(run, is_clean);
         return;
     }
     bool is_end = is_clean && run->response.half == HL_RESPONSE_BODY &&
@@ -521,5 +441,5 @@ void hl_respond_beat(struct hl_run *run)
         run->response.beats = HL_BEATS_FIRST;
     struct hl_str beat = run->response.framing == HL_FRAMING_CHUNKED ? chunk : plain;
     if (hl_client_write2(c, beat, (struct hl_str){NULL, 0}) == HL_OK)
-        pause_if_blocked(run);
+        hl_flow_pause(run);
 }

@@ -16,11 +16,7 @@ void hl_respond_take_held(struct hl_run *run);
 void hl_respond_stop_holding(struct hl_run *run);
 /* The app ended its side, or the connection broke. */
 void hl_respond_end(struct hl_run *run, bool is_clean);
-/* Ends both sides, behind what was sent already. */
-void hl_respond_close_tunnel(struct hl_run *run);
 /* Nothing came of an event stream for a heartbeat, or for HOOKLINE_STREAM_IDLE_TIMEOUT. */
 void hl_respond_beat(struct hl_run *run);
-/* Another sink has room again. */
-void hl_respond_resume(struct hl_run *run);
 
 #endif

@@ -309,31 +309,19 @@ static enum hl_err look_up_proxy(struct hl_courier *c, struct hl_parcel *p)
     return hl_resolver_begin(&c->resolver, lookup, url->host, left_ms(c, p));
 }
 
-/* All that there is of an attempt whose name led nowhere. */
-static struct hl_attempt_report *report_of_look_up(const struct hl_transfer *t)
-{
-    struct hl_attempt_report *r = calloc(1, sizeof *r);
-    if (r) {
-        r->name_us = t->name_us;
-        r->connect_us = r->tls_us = r->first_byte_us = -1;
-    }
-    return r;
-}
-
 static void on_addresses(void *self, struct hl_lookup *lookup)
 {
     struct hl_courier *c = self;
     struct hl_parcel *p = lookup->owner;
-    struct hl_transfer_result result = {0};
+    struct hl_transfer_result result;
     struct hl_url url;
     bool is_proxys = p->transfer->wants_addresses;
     if (!is_proxys || !c->proxy.text)
         p->transfer->name_us = (int32_t)(hl_clock_mono_us() - p->transfer->lookup_us);
     end_look_up(c, p);
     if (lookup->why) {
-        snprintf(result.error, sizeof result.error, "%s%s",
-            is_proxys && c->proxy.text ? "proxy_unreachable: " : "", lookup->why);
-        result.report = report_of_look_up(p->transfer);
+        hl_transfer_result_unresolved(
+            p->transfer, is_proxys && c->proxy.text, lookup->why, &result);
         hl_courier_cut(c, p);
         c->on_end(c->self, p, &result);
         return;
@@ -359,28 +347,10 @@ void hl_courier_cut(struct hl_courier *c, struct hl_parcel *p)
     p->transfer = NULL;
 }
 
-/* The attempt cannot be sent at all. Lack of memory passes, a body that is not there does not. */
-static const char *unsent_text(enum hl_err err)
-{
-    switch (err) {
-    case HL_ERR_NOMEM:
-        return "out_of_memory";
-    case HL_ERR_NOT_FOUND:
-        return "body_unreadable: the kept response is missing";
-    case HL_ERR_CORRUPT:
-        return "body_unreadable: the kept response is damaged";
-    case HL_ERR_INVALID:
-    case HL_ERR_TOO_LARGE:
-        return "bad_record: the delivery's URL, secret or fields cannot be sent";
-    default:
-        return "body_unreadable: the kept response cannot be read";
-    }
-}
-
 static void end_unsent(struct hl_courier *c, struct hl_parcel *p, enum hl_err err)
 {
-    struct hl_transfer_result result = {.is_permanent = err != HL_ERR_NOMEM, .is_ours = true};
-    snprintf(result.error, sizeof result.error, "%s", unsent_text(err));
+    struct hl_transfer_result result;
+    hl_transfer_result_unsent(err, &result);
     hl_courier_cut(c, p);
     c->on_end(c->self, p, &result);
 }

@@ -240,3 +240,37 @@ static void explain(const struct hl_transfer *t, CURLcode code, struct hl_transf
     else
         snprintf(out->error, sizeof out->error, "%s%s", whose, errors[i].text);
 }
+
+void hl_transfer_result_unresolved(
+    const struct hl_transfer *t, bool is_proxys, const char *why, struct hl_transfer_result *out)
+{
+    *out = (struct hl_transfer_result){.report = calloc(1, sizeof(*out->report))};
+    snprintf(out->error, sizeof out->error, "%s%s", is_proxys ? "proxy_unreachable: " : "", why);
+    if (!out->report)
+        return;
+    out->report->name_us = t->name_us;
+    out->report->connect_us = out->report->tls_us = out->report->first_byte_us = -1;
+}
+
+static const char *unsent_text(enum hl_err err)
+{
+    switch (err) {
+    case HL_ERR_NOMEM:
+        return "out_of_memory";
+    case HL_ERR_NOT_FOUND:
+        return "body_unreadable: the kept response is missing";
+    case HL_ERR_CORRUPT:
+        return "body_unreadable: the kept response is damaged";
+    case HL_ERR_INVALID:
+    case HL_ERR_TOO_LARGE:
+        return "bad_record: the delivery's URL, secret or fields cannot be sent";
+    default:
+        return "body_unreadable: the kept response cannot be read";
+    }
+}
+
+void hl_transfer_result_unsent(enum hl_err err, struct hl_transfer_result *out)
+{
+    *out = (struct hl_transfer_result){.is_permanent = err != HL_ERR_NOMEM, .is_ours = true};
+    snprintf(out->error, sizeof out->error, "%s", unsent_text(err));
+}

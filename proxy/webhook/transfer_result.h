@@ -26,5 +26,10 @@ struct hl_transfer_result {
 /* `code` is libcurl's last word on the transfer. */
 void hl_transfer_result_read(
     const struct hl_transfer *t, CURLcode code, struct hl_transfer_result *out);
+/* The name of the receiver, or of the proxy, led nowhere: `why`. */
+void hl_transfer_result_unresolved(
+    const struct hl_transfer *t, bool is_proxys, const char *why, struct hl_transfer_result *out);
+/* The attempt cannot be sent at all. Lack of memory passes, a body that is not there does not. */
+void hl_transfer_result_unsent(enum hl_err err, struct hl_transfer_result *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* call.c - from a parsed head to a run or an answer: carries out what the plan says.
  * Owns: nothing that outlives a call of it. Thread: the worker's.
- * Not here: the decisions (route/plan.c), reading and writing the connection (client.c). */
+ * Not here: the decisions (route/plan.c), what we answer ourselves (own_answer.c), reading and writing the connection
+ * (client.c). */
 #include <mbedtls/sha256.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "auth/principal.h"
@@ -14,8 +14,6 @@
 #include "http/browser.h"
 #include "http/edit.h"
 #include "http/prefer.h"
-#include "http/problem.h"
-#include "route/description.h"
 #include "run/acceptance.h"
 #include "run/forward.h"
 #include "run/progress.h"
@@ -28,65 +26,10 @@
 #include "tls/tls.h"
 #include "worker/call_trace.h"
 #include "worker/inquiry.h"
-#include "worker/left.h"
+#include "worker/own_answer.h"
 #include "worker/worker.h"
 
 #define PAGE_SLACK 1024 /* our own fields: ids, forwarding, trace, framing */
-
-static void answer_health(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
-{
-    hl_access_drop_line(c); /* probes come every second and say nothing of callers */
-    bool is_good;
-    const struct hl_service *service = hl_worker_of(c->callers)->service;
-    char line[HL_STANDING_TEXT], text[sizeof(line) + 1];
-    if (plan->kind == HL_PLAN_READYZ)
-        hl_left_write_standing(service, &is_good, line);
-    else
-        hl_str_put(line, sizeof(line), hl_service_life(service, &is_good));
-    int n = snprintf(text, sizeof(text), "%s\n", line);
-    struct hl_answer answer = {.status = is_good ? 200 : 503,
-        .content_type = HL_STR("text/plain"),
-        .body = {text, (size_t)n},
-        .run_id = id};
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
-
-static void answer_description(struct hl_client *c, const struct hl_id *id)
-{
-    const struct hl_head *head = &c->callers->head;
-    struct hl_str tags = {NULL, 0};
-    for (size_t i = 0; i < head->field_count; i++)
-        if (hl_str_eq_nocase(head->fields[i].name, HL_STR("If-None-Match")))
-            tags = head->fields[i].value;
-    struct hl_answer answer = {.run_id = id};
-    hl_description_answer(&answer, tags);
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
-
-static void answer_options(struct hl_client *c, const struct hl_plan *plan, const struct hl_id *id)
-{
-    struct hl_answer answer = {.status = 204,
-        .content_type = HL_STR("text/plain"),
-        .extra_fields = plan->extra_fields,
-        .run_id = id};
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
-
-/* HOOKLINE_CORS_ORIGINS: without a token, for a browser sends none with this question. */
-static void answer_preflight(struct hl_client *c, const struct hl_id *id)
-{
-    char fields[HL_CORS_PREFLIGHT_MAX];
-    hl_cors_write_preflight(fields, &c->callers->head);
-    struct hl_answer answer = {
-        .status = 204, .content_type = HL_STR("text/plain"), .extra_fields = fields, .run_id = id};
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
-
-static void refuse(struct hl_client *c, const struct hl_id *id, const struct hl_refusal *why)
-{
-    struct hl_answer answer = {.refusal = why, .run_id = id};
-    hl_client_answer(c, &answer, HL_MODE_OTHER);
-}
 
 /* Without tokens it is as was asked; with them, no class is higher than the account may have: one that was
  * asked for is refused, else it is the highest that it may. */
@@ -253,7 +196,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     struct hl_run *run = hl_run_new(&w->runs, c->begun_us);
     if (!run) {
         hl_allowance_undo(&w->allowance);
-        refuse(c, NULL, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
+        hl_own_answer_refuse(c, NULL, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         return 0;
     }
     struct hl_call_trace trace;
@@ -279,7 +222,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     if (!write_page(run, c, head, plan, &trace) ||
         (is_told && !(run->store.accept = make_accept(run, w, head, plan, trace.kept)))) {
         hl_allowance_undo(&run->allowance);
-        refuse(c, &run->id, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
+        hl_own_answer_refuse(c, &run->id, hl_refusal_make(HL_REFUSAL_NO_MEMORY));
         hl_run_free(run);
         return 0;
     }
@@ -493,15 +436,6 @@ size_t hl_call_begin(struct hl_client *c, struct hl_str rest)
     struct hl_id id = hl_id_next(&w->ids, hl_clock_wall_ms());
     if (plan->kind == HL_PLAN_REFUSED && w->service->tracer)
         hl_call_trace_refuse(c, w, head, &id);
-    if (plan->kind == HL_PLAN_REFUSED)
-        refuse(c, &id, &plan->refusal);
-    else if (plan->kind == HL_PLAN_OPTIONS)
-        answer_options(c, plan, &id);
-    else if (plan->kind == HL_PLAN_PREFLIGHT)
-        answer_preflight(c, &id);
-    else if (plan->kind == HL_PLAN_DESCRIPTION)
-        answer_description(c, &id);
-    else
-        answer_health(c, plan, &id);
+    hl_own_answer_give(c, plan, &id);
     return used;
 }

@@ -20,6 +20,7 @@
 #include "run/ending.h"
 #include "run/report.h"
 #include "run/respond.h"
+#include "run/tunnel.h"
 #include "run/run.h"
 #include "run/service.h"
 #include "run/stream_share.h"
@@ -286,7 +287,7 @@ static void close_tunnels(struct hl_worker *w)
     HL_LIST_EACH_SAFE (node, &w->callers.list) {
         struct hl_client *c = HL_CONTAINER_OF(node, struct hl_client, node);
         if (c->state == HL_CLIENT_TUNNEL)
-            hl_respond_close_tunnel(c->owner); /* only runs become tunnels */
+            hl_tunnel_close(c->owner); /* only runs become tunnels */
     }
 }
 

@@ -7,6 +7,7 @@
 #include "loop_fixture.h"
 #include "run/progress.h"
 #include "run/respond.h"
+#include "run/tunnel.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -277,14 +278,14 @@ Test(respond, ends_a_tunnel_whose_app_took_not_all_when_it_is_told_to)
     app_close(app);
     caller_say(caller, "more");
     UNTIL(run->request.half == HL_REQUEST_BROKEN);
-    hl_respond_close_tunnel(run);
+    hl_tunnel_close(run);
     UNTIL(run_count() == 0);
 }
 
 Test(respond, ends_a_tunnel_when_it_is_told_to)
 {
     begin_tunnel();
-    hl_respond_close_tunnel(run);
+    hl_tunnel_close(run);
     UNTIL(run_count() == 0);
     UNTIL(caller_ending(caller) == 0);
     UNTIL(app_is_left(app));
