@@ -402,6 +402,12 @@ enum hl_err hl_lanes_judge(
     return HL_OK;
 }
 
+uint32_t hl_lanes_pending(const struct hl_lanes *all, uint64_t lane)
+{
+    const struct hl_lane *known = find_lane(all, lane);
+    return known ? known->n.pending : 0;
+}
+
 int64_t hl_lanes_failing_since(const struct hl_lanes *all, uint64_t lane)
 {
     const struct hl_lane *known = find_lane(all, lane);

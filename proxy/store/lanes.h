@@ -101,6 +101,8 @@ HL_MUST_CHECK enum hl_err hl_lanes_add_pending(struct hl_lanes *all, uint64_t la
 /* At open: so many are there. */
 HL_MUST_CHECK enum hl_err hl_lanes_load(
     struct hl_lanes *all, uint64_t lane, struct hl_lane_counts n);
+/* How many wait for a lease there. */
+uint32_t hl_lanes_pending(const struct hl_lanes *all, uint64_t lane);
 /* The lane whose turn it is while so many places are free, or NULL. It stays first until hl_lanes_lease. */
 struct hl_lane *hl_lanes_next(const struct hl_lanes *all, uint64_t free);
 HL_MUST_CHECK enum hl_err hl_lanes_lease(struct hl_lanes *all, uint64_t lane);

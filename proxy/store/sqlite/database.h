@@ -12,6 +12,7 @@
 #include "store/key.h"
 #include "store/secret.h"
 #include "store/sqlite/heads.h"
+#include "store/sqlite/known_webhook.h"
 #include "store/sqlite/sql.h"
 #include "store/sqlite/statement.h"
 #include "store/tally.h"
@@ -88,6 +89,16 @@ struct hl_run_end {
 };
 #define HL_RUN_ENDS_MAX 256
 
+/* A delivery that begins in this transaction and has no row yet. */
+struct hl_new_delivery {
+    struct hl_id id, run_id;
+    int64_t app_id, created_ms;
+    uint64_t lane;
+    struct hl_leased *webhook; /* what it is sent from, but for the outcome; NULL: it is read */
+    const struct hl_outcome *outcome; /* borrowed, with `webhook` */
+    int64_t leased_ms;                /* 0: it waits */
+};
+
 /* What this transaction adds to the counts of an app's minute (tally.h). */
 struct hl_minute_tally {
     int64_t app_id, minute;
@@ -140,12 +151,15 @@ struct hl_database {
     struct hl_heap new_turns[HL_PRIORITIES]; /* with room for all */
     struct hl_run_end run_ends[HL_RUN_ENDS_MAX];
     size_t n_run_ends;
+    struct hl_new_delivery new_deliveries[HL_RUN_ENDS_MAX];
+    size_t n_new_deliveries;
     struct hl_minute_tally *tallies; /* the first n_tallies; the others keep their room */
     size_t n_tallies, cap_tallies;
     struct hl_tally tally; /* one that is written just now */
     struct hl_buf tally_bytes;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */
     struct hl_heads heads;
+    struct hl_known_webhooks webhooks;
 
     /* The app that was named last: nearly always the only one. */
     int64_t app_id; /* 0: none */

@@ -9,6 +9,7 @@
 #include "store/lease.h"
 #include "store/secret.h"
 #include "store/sqlite/database.h"
+#include "store/sqlite/new_delivery.h"
 #include "store/sqlite/running_run.h"
 
 enum hl_err hl_stored_delivery_end(
@@ -37,28 +38,23 @@ static enum hl_err ask_lane(struct hl_database *db, const struct hl_id *run_id, 
 
 /* One whose destination is missing is a dead letter from the beginning. */
 enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, int64_t now_ms)
+    const struct hl_stored_run *run, const struct hl_outcome *outcome)
 {
     uint64_t lane = run->lane;
     enum hl_err err = run->knows_lane ? HL_OK : ask_lane(db, run_id, &lane);
     bool is_lost = err == HL_ERR_NOT_FOUND;
     if (err && !is_lost)
         return err;
-    struct hl_id id = hl_id_next(&db->ids, now_ms);
-    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_ADD);
-    hl_sql_bind_id(args, HL_SQL_P_DELIVERY_ID, &id);
-    hl_sql_bind_id(args, HL_SQL_P_RUN_ID, run_id);
-    hl_sql_bind_int(args, HL_SQL_P_APP_ID, run->app_id);
-    hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
-    hl_sql_bind_int(args, HL_SQL_P_MAX_ATTEMPTS, db->webhook_attempts);
-    hl_sql_bind_int(args, HL_SQL_P_NOW_MS, now_ms);
-    err = hl_database_run(db, HL_SQL_DELIVERY_ADD);
-    if (err || !is_lost)
-        return err ? err : hl_lanes_add_expected(&db->base.backlog->lanes, lane);
+    struct hl_id id = hl_new_delivery_add(db, run_id, run->app_id, lane, outcome);
+    if (!is_lost)
+        return hl_lanes_add_expected(&db->base.backlog->lanes, lane);
+    err = hl_new_delivery_write(db);
+    if (err)
+        return err;
     HL_LOG(ERROR, "store: a run's webhook is missing; it becomes a dead letter",
         HL_LOG_ID("run_id", run_id), HL_LOG_ID("delivery_id", &id));
     db->base.backlog->lanes.now.dead++;
-    return hl_stored_delivery_end(db, &id, HL_DELIVERY_DEAD, now_ms);
+    return hl_stored_delivery_end(db, &id, HL_DELIVERY_DEAD, outcome->finished_ms);
 }
 
 enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *id,

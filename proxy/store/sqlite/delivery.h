@@ -21,9 +21,9 @@ struct hl_stored_delivery {
     int64_t due_ms; /* the next attempt is not before; 0: at any time */
 };
 
-/* The run's webhook waits for its first attempt. */
+/* The webhook of a run that ends waits for its first attempt. `outcome` stays until after the commit. */
 HL_MUST_CHECK enum hl_err hl_stored_delivery_add(struct hl_database *db, const struct hl_id *run_id,
-    const struct hl_stored_run *run, int64_t now_ms);
+    const struct hl_stored_run *run, const struct hl_outcome *outcome);
 /* `project`: whose it must be; NULL: anybody's. */
 HL_MUST_CHECK enum hl_err hl_stored_delivery_find(struct hl_database *db, const struct hl_id *id,
     const char *project, struct hl_stored_delivery *out);

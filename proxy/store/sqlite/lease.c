@@ -12,6 +12,7 @@
 #include "store/secret.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
+#include "store/sqlite/new_delivery.h"
 #include "store/sqlite/run_end.h"
 
 static enum hl_err read_delivery(
@@ -87,32 +88,44 @@ static enum hl_err forget_missing(struct hl_database *db, uint64_t lane)
     return err ? err : HL_ERR_STALE;
 }
 
-enum hl_err hl_lease_take(
-    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out)
+/* STALE: there was one that cannot be sent. NOMEM: nothing was changed. */
+static enum hl_err find_in_rows(
+    struct hl_database *db, uint64_t lane, int64_t now_ms, struct hl_leased **out)
 {
-    struct hl_database *db = hl_database_of(d);
     struct hl_sql_row row;
     struct hl_id id;
-    enum hl_err err = hl_run_end_write(db);
-    if (err)
-        return hl_database_end(db, err);
     struct hl_sql_args *args = hl_database_bind(db, HL_SQL_DELIVERY_NEXT);
     hl_sql_bind_int(args, HL_SQL_P_LANE, (int64_t)lane);
-    err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
+    enum hl_err err = hl_database_row(db, HL_SQL_DELIVERY_NEXT, &row);
     if (err == HL_ERR_NOT_FOUND)
         return hl_database_end(db, forget_missing(db, lane));
     if (err)
         return hl_database_end(db, err);
     err = read_delivery(db, &row, &id, out);
     hl_database_done(db, HL_SQL_DELIVERY_NEXT);
-    if (err == HL_ERR_NOMEM)
-        return err; /* nothing was changed */
-    if (err && hl_id_is_nil(&id)) {
-        err = hl_stored_delivery_bury_nameless(db, false, now_ms);
-        return hl_database_end(db, err ? err : HL_ERR_STALE);
-    }
-    if (err)
+    if (err == HL_OK || err == HL_ERR_NOMEM)
+        return err;
+    if (!hl_id_is_nil(&id))
         return hl_database_end(db, bury_waiting(db, lane, &id, now_ms));
+    err = hl_stored_delivery_bury_nameless(db, false, now_ms);
+    return hl_database_end(db, err ? err : HL_ERR_STALE);
+}
+
+enum hl_err hl_lease_take(
+    struct hl_driver *d, uint64_t lane, int64_t now_ms, struct hl_leased **out)
+{
+    struct hl_database *db = hl_database_of(d);
+    enum hl_err err = hl_new_delivery_lease(db, lane, now_ms, out);
+    if (!err)
+        HL_CRASH_POINT(LEASE_APPLIED);
+    if (err != HL_ERR_NOT_FOUND)
+        return err;
+    err = hl_run_end_write(db);
+    if (err)
+        return hl_database_end(db, err);
+    err = find_in_rows(db, lane, now_ms, out);
+    if (err)
+        return err;
     err = take_lease(db, lane, *out, now_ms);
     if (err) {
         hl_leased_free(*out);

@@ -11,6 +11,7 @@
 #include "store/claim.h"
 #include "store/driver.h"
 #include "store/key.h"
+#include "store/lease.h"
 #include "store/message.h"
 #include "store/secret.h"
 #include "store/sqlite/database.h"
@@ -229,6 +230,27 @@ static enum hl_err write_some(struct hl_database *db, struct hl_new_run *run, si
     return err;
 }
 
+/* What its delivery will be sent from; without memory it is read from rows. */
+static void keep_webhook(struct hl_database *db, const struct hl_new_run *run)
+{
+    const struct hl_accept *a = run->accept;
+    struct hl_leased leased = {.run_id = a->run_id,
+        .lane = run->lane,
+        .round = 1,
+        .n = 1,
+        .max_attempts = db->webhook_attempts,
+        .is_async = is_async(a),
+        .url = a->webhook_url,
+        .secret = a->webhook_secret,
+        .traceparent = a->traceparent,
+        .project = a->project,
+        .app = a->app,
+        .tags = a->tags};
+    struct hl_leased *webhook;
+    if (hl_leased_new(&leased, (struct hl_str){NULL, 0}, &webhook) == HL_OK)
+        hl_known_webhook_put(&db->webhooks, webhook);
+}
+
 static void remember(struct hl_database *db, const struct hl_new_run *run)
 {
     const struct hl_accept *a = run->accept;
@@ -249,6 +271,8 @@ static void remember(struct hl_database *db, const struct hl_new_run *run)
             .file = a->body.file,
             .file_size = has_file ? a->body.size : 0,
         });
+    if (a->webhook_url.n > 0)
+        keep_webhook(db, run);
 }
 
 /* Those that have not begun. */

@@ -157,8 +157,11 @@ enum hl_err hl_stored_run_finish(struct hl_driver *d, struct hl_finish *f)
     struct hl_database *db = hl_database_of(d);
     struct hl_stored_run run;
     enum hl_err err = HL_OK;
-    if (!hl_running_run_find(db, &f->run_id, f->epoch, &run))
-        err = hl_stored_run_find(db, &f->run_id, &run);
+    if (!hl_running_run_find(db, &f->run_id, f->epoch, &run)) {
+        err = hl_new_run_write(db); /* it may be one of them, and is remembered then */
+        if (!err && !hl_running_run_find(db, &f->run_id, f->epoch, &run))
+            err = hl_stored_run_find(db, &f->run_id, &run);
+    }
     if (!err && (run.state != HL_RUN_RUNNING || run.epoch != f->epoch))
         err = HL_ERR_STALE;
     if (!err && run.is_cancel_wished)

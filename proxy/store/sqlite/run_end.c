@@ -11,6 +11,7 @@
 #include "store/driver.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
+#include "store/sqlite/new_delivery.h"
 #include "store/sqlite/new_run.h"
 #include "store/sqlite/running_run.h"
 
@@ -121,7 +122,7 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
     hl_shed_note_late(db, run->number, keeps);
     if (run->has_file && !keeps)
         hl_database_doom_file(db, &run->file, run->file_size);
-    return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome->finished_ms) : HL_OK;
+    return run->has_webhook ? hl_stored_delivery_add(db, run_id, run, outcome) : HL_OK;
 }
 
 enum hl_err hl_run_end_write(struct hl_database *db)
@@ -136,7 +137,7 @@ enum hl_err hl_run_end_write(struct hl_database *db)
         err = end_all_tickets(db);
     if (!err)
         hl_run_end_forget(db);
-    return err;
+    return err ? err : hl_new_delivery_write(db);
 }
 
 void hl_run_end_forget(struct hl_database *db)

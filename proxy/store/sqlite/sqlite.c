@@ -22,6 +22,7 @@
 #include "store/sqlite/database.h"
 #include "store/sqlite/delivery.h"
 #include "store/sqlite/lease.h"
+#include "store/sqlite/new_delivery.h"
 #include "store/sqlite/new_run.h"
 #include "store/sqlite/reading.h"
 #include "store/sqlite/run.h"
@@ -193,6 +194,7 @@ static void rollback(struct hl_driver *d)
     db->app_id = 0;
     hl_new_run_forget(db);
     hl_run_end_forget(db);
+    hl_new_delivery_forget(db);
     hl_app_forget_minutes(db);
     hl_running_run_forget(db);
     db->base.is_broken = false;
@@ -252,6 +254,7 @@ void hl_sqlite_free(struct hl_database *db)
     hl_app_free_minutes(db);
     hl_data_dir_close(&db->dir);
     hl_heads_fini(&db->heads);
+    hl_known_webhook_fini(&db->webhooks);
     hl_running_run_forget(db);
     hl_id_map_fini(&db->running);
     free(db->doomed);

@@ -44,6 +44,71 @@ STORE_TEST(lease_carries_what_the_envelope_says)
     hl_leased_free(l);
 }
 
+static struct hl_leased *lease_next(struct fixture *f, const struct hl_id *run_id)
+{
+    struct hl_leased *l = party_wait(&f->sender, HL_STORE_LEASED);
+    cr_assert(hl_id_eq(&l->run_id, run_id));
+    cr_assert_eq(l->n, 1);
+    return l;
+}
+
+/* What begins while there is a place is leased without a look at its rows. */
+STORE_TEST(lease_says_the_same_of_a_delivery_that_waited_and_of_one_that_did_not)
+{
+    const struct run_spec spec = {.url = URL, .secret = "s3cret", .tags = "tier=gold"};
+    struct hl_id ids[2];
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(record_run(f, spec, &ids[i]), HL_OK);
+        give_lease_credit(f, i == 0); /* for the first: before it ends */
+        settle(f);
+        cr_assert_eq(finish_run(f, &ids[i], 1, "answer"), HL_OK);
+    }
+    struct hl_leased *at_once = lease_next(f, &ids[0]);
+    settle(f);
+    cr_assert_null(party_look(&f->sender, HL_STORE_LEASED));
+    give_lease_credit(f, 1);
+    struct hl_leased *waited = lease_next(f, &ids[1]);
+    cr_expect_eq(at_once->round, waited->round);
+    cr_expect_eq(at_once->max_attempts, waited->max_attempts);
+    cr_expect_eq(at_once->is_async, waited->is_async);
+    cr_expect_eq(at_once->lane, waited->lane);
+    cr_expect(hl_str_eq(at_once->url, waited->url));
+    cr_expect(hl_str_eq(at_once->secret, waited->secret));
+    cr_expect(hl_str_eq(at_once->traceparent, waited->traceparent));
+    cr_expect(hl_str_eq(at_once->tags, waited->tags) && waited->tags.n > 0);
+    cr_expect(hl_str_eq(at_once->project, waited->project));
+    cr_expect(hl_str_eq(at_once->app, waited->app));
+    const struct hl_outcome *a = &at_once->outcome, *b = &waited->outcome;
+    cr_expect_eq(a->state, b->state);
+    cr_expect_eq(a->http_status, b->http_status);
+    cr_expect_eq(a->encoding, b->encoding);
+    cr_expect_eq(a->escaped_size, b->escaped_size);
+    cr_expect_str_eq(a->content_type, b->content_type);
+    cr_expect(hl_body_is_intact(&a->body) && hl_body_is_intact(&b->body));
+    cr_expect(hl_str_eq((struct hl_str){a->body.bytes, a->body.size},
+        (struct hl_str){b->body.bytes, b->body.size}));
+    cr_expect_eq(say_outcome(f, at_once, 1, HL_ATTEMPT_RETRY), HL_OK);
+    cr_expect_eq(say_attempt(f, at_once, 2), HL_OK, "its first attempt counts");
+    cr_expect_eq(say_outcome(f, at_once, 2, HL_ATTEMPT_OK), HL_OK);
+    hl_leased_free(at_once);
+    hl_leased_free(waited);
+}
+
+STORE_TEST(delivery_that_begins_does_not_overtake_one_that_waits)
+{
+    struct hl_id waits, begins;
+    cr_assert_eq(record_run(f, (struct run_spec){.url = URL}, &waits), HL_OK);
+    cr_assert_eq(record_run(f, (struct run_spec){.url = URL}, &begins), HL_OK);
+    cr_assert_eq(finish_run(f, &waits, 1, "x"), HL_OK);
+    struct hl_finish *finish = make_finish(&begins, 1, "y");
+    finish->m.reply_to = &f->worker.box;
+    cr_assert_eq(hl_store_post(f->store, &finish->m), HL_OK);
+    give_lease_credit(f, 2); /* mostly in the same transaction */
+    hl_finish_free(party_wait(&f->worker, HL_STORE_FINISH));
+    hl_leased_free(lease_next(f, &waits));
+    hl_leased_free(lease_next(f, &begins));
+}
+
 STORE_TEST(attempt_brings_the_delivery_again)
 {
     struct hl_leased *l = lease_one(f, URL);

@@ -36,8 +36,12 @@ LEFT JOIN app ON app.app_id = run.app_id
 LEFT JOIN result ON result.number = run.number;
 
 -- name: DELIVERY_ADD
-INSERT INTO delivery (delivery_id, run_id, app_id, lane, state, round, n, max_attempts, is_leased, created_ms)
-VALUES (:delivery_id, :run_id, :app_id, :lane, {delivery_state.pending}, 1, 0, :max_attempts, 0, :now_ms);
+-- rows: {HL_SQL_MANY}
+-- Leased, with its first attempt, or not.
+INSERT OR FAIL INTO delivery (delivery_id, run_id, app_id, lane, state, round, n, max_attempts, is_leased, created_ms,
+    attempt_ms)
+VALUES (:delivery_id, :run_id, :app_id, :lane, {delivery_state.pending}, 1, :n, :max_attempts, :is_leased, :created_ms,
+    :attempt_ms);
 
 -- name: DELIVERY_ADD_ELSEWHERE
 -- What another delivery is sent from goes to a URL of its own.
