@@ -151,6 +151,21 @@ test('two filters that are chosen at once are both taken, and what is being type
     assert.match(await hashOf(page), /mode=async&.*status=503|status=503&.*mode=async/);
 });
 
+test('of many apps to choose from each can be read', async (t) => {
+    const { call, ended, open } = await scene(t);
+    const apps = Array.from({ length: 40 }, (_, i) => `app-${i}`);
+    for (const app of apps) await call('/words/count', {}, app);
+    await ended(apps.length);
+    const page = await open();
+    await page.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByRole('combobox', { name: 'Filter by' }).pressSequentially('App');
+    await page.keyboard.press('Enter');
+    const options = page.getByRole('option');
+    await until('they are there', async () => (await options.count()) >= 30);
+    const heights = await options.evaluateAll((all) => all.map((one) => [one.clientHeight, one.scrollHeight]));
+    for (const [shown, needed] of heights) assert.ok(shown >= needed && shown > 20, `${shown} of ${needed}`);
+});
+
 test('whoever goes on typing in a field that has just become the filter is not disturbed', async (t) => {
     const { call, ended, open } = await scene(t);
     const { id: failed } = await call('/words/fails');

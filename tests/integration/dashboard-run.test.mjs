@@ -320,6 +320,22 @@ test('a log without a line is told in the words of a run that goes on, or has en
     await ended(id);
 });
 
+test('a log tells the times that the rest of the page tells', async (t) => {
+    const { call, ended, open } = await scene(t, { isShared: true });
+    const id = await call({ status: 500 });
+    await ended(id);
+    const page = await open(`#/runs/${id}`, { timezoneId: 'Asia/Kolkata' });
+    const times = async (place) => (await page.locator(place).first().innerText()).split('\n').map((line) => line.slice(0, 8));
+    await pane(page, 'Log');
+    const local = await until('the log is there', () => times('section[aria-labelledby=log] pre').catch(() => false));
+    await page.getByRole('button', { name: 'UTC' }).click();
+    const utc = await times('section[aria-labelledby=log] pre');
+    const seconds = (text) => text.split(':').reduce((sum, part) => 60 * sum + Number(part), 0);
+    const ahead = utc.map((text, i) => (seconds(local[i]) - seconds(text) + 86_400) % 86_400);
+    assert.ok(utc.length > 0 && ahead.every((s) => s === 5.5 * 3600), `${local} ${utc}`);
+    await page.getByRole('button', { name: 'UTC' }).click();
+});
+
 test('what is known of a run is there with its log, not after it', async (t) => {
     const { call, open, ended, receiver } = await scene(t, { isShared: true });
     const id = await call({}, { query: { webhookEndpoint: receiver.script('/hook', 200) } });

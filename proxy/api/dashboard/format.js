@@ -34,6 +34,9 @@ export function time(text, { style = 'ago', empty = '–' } = {}) {
     return h('time', attributes, STYLES[style](new Date(text)));
 }
 
+/** The time of the day, to the millisecond, where there is nothing but text. */
+export const precisely = (text) => precise(new Date(text));
+
 /** In one unit, rounded down: 12 s ago, 4 min ago, 3 h ago, 2 d ago, in 5 s. What is long past has its date. */
 function ago(at) {
     const ms = now() - at;

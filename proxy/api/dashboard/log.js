@@ -1,7 +1,8 @@
 /* log.js - what was logged about a run, line by line, as text. */
 import * as api from './api.js';
 import { fill, h, note } from './dom.js';
-import { visible } from './format.js';
+import { precisely, visible } from './format.js';
+import { onZone } from './zone.js';
 
 const LINES_MAX = 200; /* hookline keeps the last ones */
 const NEAR = 8; /* px from the end that count as the end */
@@ -17,14 +18,19 @@ export function runLog(path) {
         h('div.events-head', {}, h('h2', { id: 'log' }, 'Log'), count),
         view,
     );
-    let last;
+    let last, again;
+    onZone(view, () => again?.());
 
     async function renew(signal, isOver) {
         const text = await (await api.request('GET', `${path}/logs`, { signal })).text();
         section.hidden = false;
         if (text + isOver === last) return;
         last = text + isOver;
-        const lines = text.split('\n').filter(Boolean).map(readable);
+        again = () => show(text.split('\n').filter(Boolean).map(readable), isOver);
+        again();
+    }
+
+    function show(lines, isOver) {
         fill(count, lines.length < LINES_MAX ? null : `the last ${lines.length} lines`);
         if (lines.length) showLines(visible(lines.join('\n')));
         else fill(view, h('p.hint', {}, isOver ? 'Nothing was logged about this run, or it is no longer kept.' : 'Nothing has been logged about this run yet.'));
@@ -55,19 +61,19 @@ export function runLog(path) {
     return { section, renew: tryToRenew };
 }
 
-/** The last `n` lines but hookline's own of level debug, as they are shown. Throws ApiError. */
+/** The last `n` lines but hookline's own of level debug, for `readable`. Throws ApiError. */
 export async function lastLines(path, n, signal) {
     const text = await (await api.request('GET', `${path}/logs`, { signal })).text();
-    return text.split('\n').filter((line) => line && !/"level":"debug"/.test(line)).slice(-n).map(readable);
+    return text.split('\n').filter((line) => line && !/"level":"debug"/.test(line)).slice(-n);
 }
 
 /** "12:00:01.234 error app: Traceback": time, level, message, and what else there is. */
-function readable(line) {
+export function readable(line) {
     try {
         const of = JSON.parse(line);
         const rest = Object.entries(of).filter(([name]) => !OWN.includes(name));
         const said = of.line === undefined ? of.msg : `${of.stream ?? of.msg}: ${of.line}`;
-        return [of.time.slice(11, 23), of.level.padEnd(5), said, ...rest.map(([name, value]) => `${name}=${value}`)].join(' ');
+        return [precisely(of.time), of.level.padEnd(5), said, ...rest.map(([name, value]) => `${name}=${value}`)].join(' ');
     } catch {
         return line;
     }

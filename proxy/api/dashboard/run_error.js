@@ -1,9 +1,10 @@
 // run_error.js - why a run failed, in one place: its reason, what the app answered with that, what was logged last.
 import { h, refill } from './dom.js';
 import { plural, visible } from './format.js';
-import { lastLines } from './log.js';
+import { lastLines, readable } from './log.js';
 import { showResult } from './result.js';
 import { REASONS, failedAttempts } from './state.js';
+import { onZone } from './zone.js';
 
 const LINES = 8; /* of the log */
 const ANSWER_MAX = 1024 * 1024; /* bytes: a longer answer is in Output alone */
@@ -36,7 +37,10 @@ function whyOf(run) {
 async function showLogged(section, path, signal) {
     const lines = await lastLines(path, LINES, signal).catch(() => []);
     if (!lines.length) return;
-    const text = visible(lines.join('\n'));
+    const text = h('pre.log', { tabindex: 0, role: 'group', 'aria-label': 'The last lines of the log' });
+    const show = () => (text.textContent = visible(lines.map(readable).join('\n')));
+    show();
+    onZone(text, show);
     section.hidden = false;
-    refill(section, h('h3', {}, 'Logged last'), h('pre.log', { tabindex: 0, role: 'group', 'aria-label': 'The last lines of the log' }, text));
+    refill(section, h('h3', {}, 'Logged last'), text);
 }
