@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "body/journal.h"
-#include "body/spool.h"
 #include "caller/access.h"
 #include "http/head.h"
 #include "run/runs.h"
 #include "run/stream.h"
+#include "run/tee.h"
 
 #define NAMED_ROOM_LEAST 4096 /* for events with their ids, before a write goes out in between */
 #define JOIN_MAX         8192 /* body bytes that are copied behind the head instead of a second iovec */
@@ -45,7 +45,7 @@ bool hl_passage_flush(struct hl_run *run, struct hl_passage *pass)
         return false;
     if (run->spool)
         for (size_t i = 0; i < pass->view_count; i++)
-            hl_spool_take(run->spool, pass->views[i].p, pass->views[i].n);
+            hl_tee_take(run, pass->views[i]);
     pass->view_count = 0;
     return !hl_run_has_ended(run);
 }

@@ -19,6 +19,7 @@
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"
+#include "run/tee.h"
 #include "store/accept.h"
 #include "store/claim.h"
 #include "store/store.h"
@@ -108,8 +109,7 @@ void hl_run_free(struct hl_run *run)
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(runs->wheel, &run->timer);
     hl_timer_fini(runs->wheel, &run->deadline);
-    if (run->tee.look.on_fire)
-        hl_timer_fini(runs->wheel, &run->tee.look);
+    hl_tee_fini(run);
     hl_slot_remove(runs->slots, run->name);
     hl_page_drop(&run->request.page, &runs->pages);
     hl_buf_fini(&run->response.held);

@@ -22,6 +22,7 @@
 #include "run/runs.h"
 #include "run/service.h"
 #include "run/stream.h"
+#include "store/body_file.h"
 #include "store/claim.h"
 #include "store/gauges.h"
 #include "store/store.h"
@@ -81,6 +82,31 @@ void hl_tee_begin(
         hl_spool_give_up(run->spool, HL_ERR_UNAVAILABLE);
     if (head->framing == HL_FRAMING_LENGTH)
         hl_spool_expect(run->spool, head->content_length);
+    run->tee.keeps_front =
+        head->status >= 400 && !coding &&
+        (head->framing != HL_FRAMING_LENGTH || head->content_length > HL_BODY_INLINE_MAX);
+}
+
+/* Without memory the answer's line is missing, and no more. */
+static HL_COLD void keep_front(struct hl_tee *tee, struct hl_str data)
+{
+    size_t room = HL_ERROR_LINE_LOOKS - tee->front.n;
+    enum hl_err err = hl_buf_append(&tee->front, data.p, data.n < room ? data.n : room);
+    tee->keeps_front = !err && data.n < room;
+}
+
+void hl_tee_take(struct hl_run *run, struct hl_str data)
+{
+    hl_spool_take(run->spool, data.p, data.n);
+    if (run->tee.keeps_front)
+        keep_front(&run->tee, data);
+}
+
+void hl_tee_fini(struct hl_run *run)
+{
+    if (run->tee.look.on_fire)
+        hl_timer_fini(run->runs->wheel, &run->tee.look);
+    hl_buf_fini(&run->tee.front);
 }
 
 /* How the body stands in the envelope: found while it passed (contract 5). */
@@ -105,13 +131,14 @@ static bool begins_with(const char *type, struct hl_str what)
     return strncasecmp(type, what.p, what.n) == 0;
 }
 
-/* What lists show of an answer that says no. One that is coded says nothing here, nor does one that is long enough for a
- * file, or was not kept. */
-static void note_error(struct hl_outcome *o)
+/* What lists show of an answer that says no. One that is coded says nothing here, nor does one that was not kept. */
+static void note_error(struct hl_outcome *o, const struct hl_tee *tee)
 {
-    struct hl_str body = {o->body.bytes, o->body.size};
-    if (o->state != HL_RUN_FAILURE || o->http_status < 400 || o->body.where != HL_BODY_INLINE ||
-        o->content_encoding[0])
+    bool is_inline = o->body.where == HL_BODY_INLINE;
+    struct hl_str body =
+        is_inline ? (struct hl_str){o->body.bytes, o->body.size} : hl_buf_str(&tee->front);
+    if (o->state != HL_RUN_FAILURE || o->http_status < 400 || o->content_encoding[0] ||
+        (!is_inline && o->body.where != HL_BODY_FILE))
         return;
     if (o->encoding == HL_ENCODING_JSON)
         hl_error_line_of_json(body, o->error);
@@ -131,7 +158,7 @@ void hl_tee_end(void *owner, struct hl_spool *spool, enum hl_err err, struct hl_
         o->encoding = HL_ENCODING_NONE;
     else
         describe_body(o, hl_spool_check(spool));
-    note_error(o);
+    note_error(o, &run->tee);
     if (body->where == HL_BODY_UNKEPT)
         hl_counter_add(&run->runs->metrics->responses_not_kept, 1);
     if (err != HL_OK)
