@@ -88,9 +88,10 @@ const struct hl_cli_command hl_cli_commands[] = {
     {"deliveries list", hl_cli_deliveries_list,
         "[--project P] [--app A] [--run RUN_ID] [--state pending|delivered|dead] "
         "[--destination URL] [--status CODE|CLASS|none] [--since TIME] [--until TIME] [--limit N] "
-        "[--json]",
+        "[--columns NAMES] [--json]",
         "list webhooks, newest first",
-        {"deliveries list --state dead --since 1d", "deliveries list --run " RUN}, true},
+        {"deliveries list --state dead --columns receiver,error", "deliveries list --run " RUN},
+        true},
     {"deliveries show", hl_cli_deliveries_show, "DELIVERY_ID [--request] [--json]",
         "show what became of a webhook, attempt by attempt, or what was sent",
         {"deliveries show 01a201a0-7de7", "deliveries show 01a201a0-7de7 --request"}, true},

@@ -12,12 +12,6 @@
 #include "cli/session.h"
 #include "cli/table.h"
 
-/* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
-static const struct hl_cli_column columns[] = {{"DELIVERY", HL_CLI_ID, 0},
-    {"RUN", HL_CLI_RUN_ID, 7}, {"APP", HL_CLI_TEXT, 4}, {"STATE", HL_CLI_PLAIN, 0},
-    {"DESTINATION", HL_CLI_ADDRESS, 1}, {"ATTEMPTS", HL_CLI_PLAIN, 6}, {"STATUS", HL_CLI_PLAIN, 5},
-    {"CREATED", HL_CLI_TIME, 0}, {"ERROR", HL_CLI_ERROR, 2}};
-
 const char *hl_cli_attempt_error(
     const json_t *attempt, const char *error, const char *status, char *into, size_t cap)
 {
@@ -28,54 +22,97 @@ const char *hl_cli_attempt_error(
     return into;
 }
 
-void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out)
+/* ---- columns ---- */
+
+/* As in the dashboard. Paths are told to admins alone, that of a single delivery within its URL; the label tells
+ * everybody which of several receivers it is. */
+static const char *receiver_of(const json_t *delivery, char out[HL_CLI_CELL_TEXT])
 {
-    hl_cli_table_init_for(table, out, columns, HL_ARRAY_LEN(columns));
+    const char *url = json_string_value(json_object_get(delivery, "url"));
+    const char *place = json_string_value(json_object_get(delivery, "destination"));
+    const char *path = json_string_value(json_object_get(delivery, "path"));
+    const char *label = json_string_value(json_object_get(delivery, "receiver"));
+    if (url || !place || !*place)
+        return url;
+    if (path || !label)
+        snprintf(out, HL_CLI_CELL_TEXT, "%s%s", place, path ? path : "");
+    else
+        snprintf(out, HL_CLI_CELL_TEXT, "%s #%s", place, label);
+    return out;
 }
 
-void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery)
+static const json_t *last_attempt(const json_t *delivery)
 {
-    static const char *const members[] = {
-        "delivery_id", "run_id", "app_name", "state", "destination", "attempt_count"};
     const json_t *attempts = json_object_get(delivery, "attempts");
-    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
-    char text[HL_CLI_MEMBER_TEXT];
-    for (size_t i = 0; i < HL_ARRAY_LEN(members); i++)
-        hl_cli_table_add(table, hl_cli_member(delivery, members[i], text, sizeof(text)));
-    hl_cli_table_add(table, hl_cli_member(last, "status_code", text, sizeof(text)));
-    hl_cli_table_add(table, hl_cli_member(delivery, "created_at", text, sizeof(text)));
-    hl_cli_table_add(table, hl_cli_attempt_error(last, "error", "status_code", text, sizeof(text)));
+    return json_array_get(attempts, json_array_size(attempts) - 1);
 }
+
+static const char *status_of(const json_t *delivery, char out[HL_CLI_CELL_TEXT])
+{
+    return hl_cli_member(last_attempt(delivery), "status_code", out, HL_CLI_CELL_TEXT);
+}
+
+static const char *error_of(const json_t *delivery, char out[HL_CLI_CELL_TEXT])
+{
+    return hl_cli_attempt_error(
+        last_attempt(delivery), "error", "status_code", out, HL_CLI_CELL_TEXT);
+}
+
+/* Why one did not arrive stands under ERROR, a status too: STATUS can go before that. */
+static const struct hl_cli_list_column columns[] = {
+    {"delivery", "delivery_id", {"DELIVERY", HL_CLI_ID, 0}, true, NULL},
+    {"run", "run_id", {"RUN", HL_CLI_RUN_ID, 7}, true, NULL},
+    {"app", "app_name", {"APP", HL_CLI_TEXT, 4}, true, NULL},
+    {"event", "type", {"EVENT", HL_CLI_PLAIN, 0}, false, NULL},
+    {"state", "state", {"STATE", HL_CLI_PLAIN, 0}, true, NULL},
+    {"receiver", NULL, {"RECEIVER", HL_CLI_ADDRESS, 1}, true, receiver_of},
+    {"destination", "destination", {"DESTINATION", HL_CLI_ADDRESS, 0}, false, NULL},
+    {"label", "receiver", {"LABEL", HL_CLI_PLAIN, 0}, false, NULL},
+    {"resent", "resent", {"RESENT", HL_CLI_PLAIN, 0}, false, NULL},
+    {"round", "round", {"ROUND", HL_CLI_PLAIN, 0}, false, NULL},
+    {"attempts", "attempt_count", {"ATTEMPTS", HL_CLI_PLAIN, 6}, true, NULL},
+    {"status", NULL, {"STATUS", HL_CLI_PLAIN, 5}, true, status_of},
+    {"created", "created_at", {"CREATED", HL_CLI_TIME, 0}, true, NULL},
+    {"next", "next_attempt_at", {"NEXT", HL_CLI_TIME, 0}, false, NULL},
+    {"done", "done_at", {"DONE", HL_CLI_TIME, 0}, false, NULL},
+    {"error", NULL, {"ERROR", HL_CLI_ERROR, 2}, true, error_of},
+};
+
+_Static_assert(HL_ARRAY_LEN(columns) <= HL_CLI_COLUMNS_MAX, "all may be asked for");
+
+const struct hl_cli_list_columns hl_cli_delivery_columns = {columns, HL_ARRAY_LEN(columns)};
 
 /* ---- list and show ---- */
 
-static void add_row(void *table, json_t *delivery)
+static int list(struct hl_cli_session *session, const struct hl_cli *cli,
+    struct hl_cli_filter *filter, struct hl_cli_list_table *t)
 {
-    hl_cli_delivery_table_add(table, delivery);
-}
-
-static int list(
-    struct hl_cli_session *session, const struct hl_cli *cli, struct hl_cli_filter *filter)
-{
-    static const struct hl_cli_list all = {"/deliveries", "deliveries", add_row};
-    struct hl_cli_table table;
-    hl_cli_delivery_table_init(&table, cli->out);
-    return hl_cli_filter_list(session, cli, filter, &all, &table);
+    static const struct hl_cli_list all = {"/deliveries", "deliveries", hl_cli_list_table_add};
+    hl_cli_list_table_init(t, cli->out);
+    return hl_cli_filter_list(session, cli, filter, &all, &t->table);
 }
 
 int hl_cli_deliveries_list(const struct hl_cli *cli)
 {
     struct hl_cli_filter filter = {.project = NULL};
+    struct hl_cli_list_table table;
     char run[HL_CLI_ID_MAX];
+    const char *names = NULL;
     const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
         {.name = "--app", .text = &filter.app}, {.name = "--run", .text = &filter.run},
         {.name = "--state", .text = &filter.state}, {.name = "--since", .text = &filter.since},
         {.name = "--until", .text = &filter.until}, {.name = "--limit", .text = &filter.limit},
         {.name = "--destination", .text = &filter.destination},
-        {.name = "--status", .text = &filter.status},
+        {.name = "--status", .text = &filter.status}, {.name = "--columns", .text = &names},
         {.name = "--json", .is_given = &filter.is_json}};
+    size_t count;
     struct hl_cli_session *session;
-    int status = hl_cli_filter_open(cli, options, HL_ARRAY_LEN(options), &filter, &session);
+    int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
+    status = hl_cli_filter_check(&filter, cli, status);
+    status = hl_cli_list_table_choose(
+        &table, cli, &hl_cli_delivery_columns, names, filter.is_json ? "--json" : NULL, status);
+    if (status == HL_CLI_OK)
+        status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)
         return status;
     if (filter.run) {
@@ -83,7 +120,7 @@ int hl_cli_deliveries_list(const struct hl_cli *cli)
         filter.run = run;
     }
     if (status == HL_CLI_OK)
-        status = list(session, cli, &filter);
+        status = list(session, cli, &filter, &table);
     hl_cli_session_close(session);
     return status;
 }

@@ -2,13 +2,9 @@
 #ifndef HL_CLI_DELIVERIES_H
 #define HL_CLI_DELIVERIES_H
 
-#include <jansson.h>
-#include <stdio.h>
+#include "cli/list_column.h"
 
-struct hl_cli_table;
-
-void hl_cli_delivery_table_init(struct hl_cli_table *table, FILE *out);
-void hl_cli_delivery_table_add(struct hl_cli_table *table, const json_t *delivery);
+extern const struct hl_cli_list_columns hl_cli_delivery_columns;
 
 /* What an attempt met if that was not a success: the member `error` of it, or "status 500" of the member
  * `status`. `into` has `cap` bytes. */

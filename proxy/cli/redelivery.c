@@ -281,11 +281,11 @@ struct task {
     struct hl_cli_filter filter;
     bool is_dry, is_sure;
     /* what was found, in the order of the list */
-    struct hl_buf ids;         /* struct hl_id each */
-    json_t *places;            /* the destinations are its members */
-    bool has_unknown_place;    /* of one the destination is not known */
-    struct hl_cli_table table; /* for --dry-run */
-    int status;                /* why finding has failed */
+    struct hl_buf ids;              /* struct hl_id each */
+    json_t *places;                 /* the destinations are its members */
+    bool has_unknown_place;         /* of one the destination is not known */
+    struct hl_cli_list_table found; /* for --dry-run */
+    int status;                     /* why finding has failed */
 };
 
 static size_t count_of(const struct task *t)
@@ -310,7 +310,7 @@ static void keep_row(void *owner, json_t *delivery)
              json_object_set_new_nocheck(t->places, place, json_true()) != 0)
         t->has_unknown_place = true;
     if (t->is_dry)
-        hl_cli_delivery_table_add(&t->table, delivery);
+        hl_cli_list_table_add(&t->found.table, delivery);
 }
 
 static int find_all(struct task *t)
@@ -412,7 +412,7 @@ static int carry_out(struct task *t, int (*find_by_id)(struct task *t))
     if (status != HL_CLI_OK)
         return status;
     if (t->is_dry) {
-        hl_cli_table_print(&t->table, t->cli->out);
+        hl_cli_table_print(&t->found.table, t->cli->out);
         say_redelivered(t->cli, count_of(t), "would be");
         return HL_CLI_OK;
     }
@@ -447,12 +447,13 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
         return status;
     t.places = json_object();
     hl_buf_init(&t.ids, 0);
-    hl_cli_delivery_table_init(&t.table, cli->out);
+    hl_cli_list_table_choose_usual(&t.found, &hl_cli_delivery_columns);
+    hl_cli_list_table_init(&t.found, cli->out);
     status = t.places ? hl_cli_session_open(&t.session, cli) : hl_cli_fail(cli, "out of memory");
     if (status == HL_CLI_OK)
         status = carry_out(&t, find_by_id);
     hl_cli_session_close(t.session);
-    hl_cli_table_fini(&t.table);
+    hl_cli_table_fini(&t.found.table);
     hl_buf_fini(&t.ids);
     json_decref(t.places);
     return status;

@@ -1,13 +1,13 @@
-/* run_column.c - which columns a list of runs has, and what stands in them.
- * Not here: how wide they become (table.c). */
+/* run_column.c - the columns that a list of runs may have.
+ * Not here: which of them it has (list_column.c). */
 #include "cli/run_column.h"
 
-#include <string.h>
+#include <stdio.h>
 
-#include "cli/cli.h"
+#include "base/compiler.h"
 
 /* "delivered", "dead", "pending", or nothing: a run has one webhook at most. */
-static const char *webhook_of(const json_t *run, char out[HL_TAGS_TEXT + 1])
+static const char *webhook_of(const json_t *run, char out[HL_CLI_CELL_TEXT])
 {
     static const char *const states[] = {"dead", "pending", "delivered"};
     (void)out;
@@ -18,7 +18,7 @@ static const char *webhook_of(const json_t *run, char out[HL_TAGS_TEXT + 1])
     return NULL;
 }
 
-const char *hl_cli_run_tags(const json_t *run, char out[HL_TAGS_TEXT + 1])
+const char *hl_cli_run_tags(const json_t *run, char out[HL_CLI_CELL_TEXT])
 {
     const char *name;
     json_t *value;
@@ -27,8 +27,8 @@ const char *hl_cli_run_tags(const json_t *run, char out[HL_TAGS_TEXT + 1])
     {
         const char *text = json_string_value(value);
         int added = snprintf(
-            out + n, HL_TAGS_TEXT + 1 - n, "%s%s=%s", n > 0 ? "," : "", name, text ? text : "");
-        if (added < 0 || n + (size_t)added > HL_TAGS_TEXT)
+            out + n, HL_CLI_CELL_TEXT - n, "%s%s=%s", n > 0 ? "," : "", name, text ? text : "");
+        if (added < 0 || n + (size_t)added >= HL_CLI_CELL_TEXT)
             break; /* no hookline says so */
         n += (size_t)added;
     }
@@ -36,14 +36,8 @@ const char *hl_cli_run_tags(const json_t *run, char out[HL_TAGS_TEXT + 1])
     return out;
 }
 
-/* At 80 characters: which run of which app, why it failed and when. Those that were named are all shown, however wide that
- * is. */
-static const struct {
-    const char *name, *member; /* NULL: `made` says it */
-    struct hl_cli_column column;
-    bool is_usual;
-    const char *(*made)(const json_t *run, char out[HL_TAGS_TEXT + 1]);
-} all[] = {
+/* At 80 characters: which run of which app, why it failed and when. */
+static const struct hl_cli_list_column all[] = {
     {"run", "run_id", {"RUN", HL_CLI_RUN_ID, 0}, true, NULL},
     {"project", "project_id", {"PROJECT", HL_CLI_PLAIN, 9}, true, NULL},
     {"app", "app_name", {"APP", HL_CLI_TEXT, 2}, true, NULL},
@@ -68,64 +62,5 @@ static const struct {
 };
 
 _Static_assert(HL_ARRAY_LEN(all) <= HL_CLI_COLUMNS_MAX, "all may be asked for");
-_Static_assert(HL_TAGS_TEXT >= HL_CLI_MEMBER_TEXT, "either fits");
 
-static void append(struct hl_cli_run_columns *columns, size_t i, bool is_usual)
-{
-    columns->which[columns->n] = (uint8_t)i;
-    columns->each[columns->n] = all[i].column;
-    if (!is_usual)
-        columns->each[columns->n].rank = 0;
-    columns->n++;
-}
-
-static int refuse(const struct hl_cli *cli, struct hl_str name)
-{
-    char known[256] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < HL_ARRAY_LEN(all); i++)
-        n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", n > 0 ? ", " : "", all[i].name);
-    return hl_cli_usage_error(
-        cli, "--columns has no \"%.*s\"; it takes %s", HL_STR_ARG(name), known);
-}
-
-static int take(struct hl_cli_run_columns *columns, const struct hl_cli *cli, struct hl_str name)
-{
-    for (size_t i = 0; i < columns->n; i++)
-        if (hl_str_eq(name, hl_str_from(all[columns->which[i]].name)))
-            return hl_cli_usage_error(cli, "--columns has \"%.*s\" twice", HL_STR_ARG(name));
-    for (size_t i = 0; i < HL_ARRAY_LEN(all); i++)
-        if (hl_str_eq(name, hl_str_from(all[i].name))) {
-            append(columns, i, false);
-            return HL_CLI_OK;
-        }
-    return refuse(cli, name);
-}
-
-int hl_cli_run_columns_read(
-    struct hl_cli_run_columns *columns, const struct hl_cli *cli, const char *names)
-{
-    columns->n = 0;
-    for (size_t i = 0; !names && i < HL_ARRAY_LEN(all); i++)
-        if (all[i].is_usual)
-            append(columns, i, true);
-    int status = HL_CLI_OK;
-    while (names && status == HL_CLI_OK) {
-        size_t n = strcspn(names, ",");
-        status = take(columns, cli, hl_str_trim((struct hl_str){names, n}));
-        names = names[n] ? names + n + 1 : NULL;
-    }
-    return status;
-}
-
-void hl_cli_run_columns_add(
-    const struct hl_cli_run_columns *columns, struct hl_cli_table *table, const json_t *run)
-{
-    char text[HL_TAGS_TEXT + 1];
-    for (size_t i = 0; i < columns->n; i++) {
-        size_t which = columns->which[i];
-        const char *member = all[which].member;
-        hl_cli_table_add(table,
-            member ? hl_cli_member(run, member, text, sizeof(text)) : all[which].made(run, text));
-    }
-}
+const struct hl_cli_list_columns hl_cli_run_columns = {all, HL_ARRAY_LEN(all)};

@@ -181,42 +181,18 @@ static int follow(
 
 /* ---- list ---- */
 
-/* A table whose columns were chosen. */
-struct run_table {
-    struct hl_cli_table table;
-    struct hl_cli_run_columns columns;
-};
-
-static void add_row(void *table, json_t *run)
-{
-    const struct run_table *t = HL_CONTAINER_OF(table, struct run_table, table);
-    hl_cli_run_columns_add(&t->columns, table, run);
-}
-
 static int list(struct hl_cli_session *session, const struct hl_cli *cli,
-    struct hl_cli_filter *filter, struct run_table *t)
+    struct hl_cli_filter *filter, struct hl_cli_list_table *t)
 {
-    static const struct hl_cli_list all = {"/runs", "runs", add_row};
-    hl_cli_table_init_for(&t->table, cli->out, t->columns.each, t->columns.n);
+    static const struct hl_cli_list all = {"/runs", "runs", hl_cli_list_table_add};
+    hl_cli_list_table_init(t, cli->out);
     return hl_cli_filter_list(session, cli, filter, &all, &t->table);
-}
-
-/* Whether what is asked for goes together; each fault is said. */
-static int check(const struct hl_cli *cli, const struct hl_cli_filter *filter, bool goes_on,
-    const char *columns, int status)
-{
-    if (goes_on && filter->until)
-        status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
-    if (columns && (goes_on || filter->is_json))
-        status = hl_cli_usage_error(cli, "--columns cannot be given with %s, which has its own",
-            goes_on ? "--follow" : "--json");
-    return status;
 }
 
 int hl_cli_runs_list(const struct hl_cli *cli)
 {
     struct hl_cli_filter filter = {.project = NULL};
-    struct run_table table;
+    struct hl_cli_list_table table;
     const char *columns = NULL;
     bool goes_on = false;
     const struct hl_cli_option options[] = {{.name = "--project", .text = &filter.project},
@@ -235,9 +211,13 @@ int hl_cli_runs_list(const struct hl_cli *cli)
     struct hl_cli_session *session;
     int status = hl_cli_read_arguments(cli, options, HL_ARRAY_LEN(options), NULL, 0, &count);
     status = hl_cli_filter_check(&filter, cli, status);
-    status = check(cli, &filter, goes_on, columns, status);
-    if (hl_cli_run_columns_read(&table.columns, cli, columns) != HL_CLI_OK)
-        status = HL_CLI_USAGE;
+    if (goes_on && filter.until)
+        status = hl_cli_usage_error(cli, "--until cannot be given with --follow, which has no end");
+    status = hl_cli_list_table_choose(&table, cli, &hl_cli_run_columns, columns,
+        goes_on          ? "--follow"
+        : filter.is_json ? "--json"
+                         : NULL,
+        status);
     if (status == HL_CLI_OK)
         status = hl_cli_session_open(&session, cli);
     if (status != HL_CLI_OK)

@@ -17,6 +17,8 @@ static const struct {
 } meanings[] = {
     {"--async", NULL, "print its id at once, and let it go on by itself", "call"},
     {"--project", NULL, "whose token it is; without it the project in the path", "call"},
+    {"--columns", NULL, "these, such as delivery,receiver,error; a wrong one lists them all",
+        "deliveries list"},
     {"--level", NULL, "only lines of this level, and worse ones", NULL},
     {"--limit", NULL, "at most this many (all)", "deliveries destinations"},
     {"--since", NULL, "from this time on (1h): back from now, or 2026-11-22T08:00:00Z",

@@ -159,7 +159,7 @@ static size_t bytes_of(const char *text, size_t n)
     return at;
 }
 
-/* An address that is wider than `width`: "10.0.0.5:8080", or "receiver.e…le.com:8443". How many
+/* An address that is wider than `width`: "10.0.0.5:8080", or "receiver.e…m:8443/orders". How many
  * characters were printed. */
 static size_t print_address(const char *cell, size_t width, FILE *out)
 {

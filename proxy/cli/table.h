@@ -21,7 +21,7 @@ enum hl_cli_column_kind {
     HL_CLI_RUN_ID, /* its end: the last HL_CLI_TAIL characters, by which runs are known and found */
     HL_CLI_TEXT,   /* may be cut at its end */
     HL_CLI_ERROR,  /* the same, but its first word says the most */
-    HL_CLI_ADDRESS, /* scheme, host and port: without the scheme, then cut in the middle of the host */
+    HL_CLI_ADDRESS, /* of a server, or a URL there: without the scheme, then cut in the middle */
     HL_CLI_TIME     /* RFC 3339; on a terminal as "5 min ago" */
 };
 

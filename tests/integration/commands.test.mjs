@@ -128,6 +128,8 @@ test('what was mistyped is named with what was meant, and every fault at once', 
         ['runs list --columns run,run', /--columns has "run" twice/],
         ['runs list --columns run --json', /--columns cannot be given with --json/],
         ['runs list --columns run --follow', /--columns cannot be given with --follow/],
+        ['deliveries list --columns run,path', /^hookline deliveries list: --columns has no "path"; it takes delivery, run, .*receiver, .*error\n/],
+        ['deliveries list --columns run,run --json', /--columns has "run" twice/, /--columns cannot be given with --json/],
         ['runs list --url nowhere', /--url takes an address/],
         ['runs list --token-file x', /--token-file is for --url/],
     ]) {
@@ -412,12 +414,12 @@ async function withDead(t, n) {
 test('deliveries list and show say where webhooks went and what became of them', async (t) => {
     const all = await withDead(t, 2);
     const [title, row] = lines((await all.cli('deliveries list')).stdout);
-    assert.match(title, /^DELIVERY +RUN +APP +STATE +DESTINATION +ATTEMPTS +STATUS +CREATED +ERROR$/);
+    assert.match(title, /^DELIVERY +RUN +APP +STATE +RECEIVER +ATTEMPTS +STATUS +CREATED +ERROR$/);
     const [id, runId] = row.split(/ +/);
-    assert.match(row, /^\S+ +\S+ +a +dead +http:\/\/127\.0\.0\.1:\d+ +1 +500 +\S+Z/);
+    assert.match(row, /^\S+ +\S+ +a +dead +http:\/\/127\.0\.0\.1:\d+\/hook +1 +500 +\S+Z/);
     const { host } = new URL(all.receiver.url());
-    for (const words of ['deliveries list', 'deliveries destinations --project p'])
-        assert.ok((await terminal(all.sidecar, 80)(words)).text.includes(`${host} `), `${words}: all of it at 80 columns`);
+    for (const [words, place] of [['deliveries list', `${host}/hook`], ['deliveries destinations --project p', host]])
+        assert.ok((await terminal(all.sidecar, 80)(words)).text.includes(`${place} `), `${words}: all of it at 80 columns`);
     const of = lines((await all.cli(`deliveries list --run ${runId.slice(0, 23)} --json`)).stdout);
     assert.equal(of.length, 1);
     assert.equal(lines((await all.cli('deliveries list --state pending')).stdout).length, 1);
@@ -427,6 +429,38 @@ test('deliveries list and show say where webhooks went and what became of them',
     assert.match(shown, /^webhook +dead to http/m);
     assert.match(shown, /^ +1 +1 +\S+Z +\d+ +failed +500 /m);
     assert.equal(JSON.parse((await all.cli(`deliveries show ${id} --json`)).stdout).delivery_id, id);
+});
+
+test('deliveries list tells two receivers of one host apart, and has the columns that are asked for', async (t) => {
+    const all = await staged(t, { env: { HOOKLINE_AUTH: 'jwt' } });
+    const base = '/tenants/north-west/webhooks/of/hookline/version/2';
+    for (const name of ['orders', 'invoices?key=query-secret']) {
+        all.receiver.script(`${base}/${name.split('?')[0]}`, 500);
+        const run = (await all.cli(`runs send a --data hi --project p --webhook ${all.receiver.url(`${base}/${name}`)}`)).stdout.trim();
+        await all.cli(`runs wait ${run}`);
+    }
+    const { origin, host } = new URL(all.receiver.url());
+    await until('both are dead', async () => lines((await all.cli('deliveries list --state dead')).stdout).length === 3);
+    const list = async (words) => lines((await all.cli(`deliveries list ${words}`)).stdout);
+    const named = await list('--columns receiver,attempts,error,event,status');
+    assert.match(named[0], /^RECEIVER +ATTEMPTS +ERROR +EVENT +STATUS$/);
+    assert.ok(named[1].startsWith(`${origin}${base}/invoices?`), named[1]);
+    assert.match(named[2], new RegExp(`^${origin}${base}/orders +1 +status 500 +run\\.success +500$`));
+    assert.doesNotMatch(named.join(), /query-secret/);
+    const { text } = await terminal(all.sidecar, 80, { NO_COLOR: '1' })('deliveries list');
+    for (const line of lines(text)) assert.ok([...line].length <= 80, line);
+    const shown = lines(text).slice(1).map((line) => / (127\S+…\S+) /.exec(line)?.[1] ?? assert.fail(line));
+    assert.ok(shown.every((one) => one.startsWith(host.slice(0, 9))), text);
+    assert.ok(shown[0].includes('invoices') && shown[1].endsWith('/orders'), text);
+    const [id] = (await list('--state dead --limit 1'))[1].split(' ');
+    const dry = (await all.cli(`deliveries redeliver ${id} --dry-run`)).stdout;
+    assert.ok(dry.includes(`${origin}${base}/invoices?key=*** `), dry);
+    const file = join(await temporaryDirectory(t), 'token');
+    await mkdir(join(file, '..'), { recursive: true });
+    await writeFile(file, (await all.cli('token create --project p --name v --expires 1h --role viewer')).stdout);
+    const seen = lines((await run(['deliveries', 'list', '--columns', 'receiver,label', '--url', all.sidecar.url, '--token-file', file])).stdout);
+    const labels = seen.slice(1).map((line) => new RegExp(`^${origin} #([0-9a-f]{8}) +\\1$`).exec(line)?.[1] ?? assert.fail(line));
+    assert.equal(new Set(labels).size, 2, 'who may not see a path sees that there are two');
 });
 
 test('what was sent is shown, goes to another URL too, and a receiver is tested', async (t) => {
