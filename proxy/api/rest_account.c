@@ -142,7 +142,7 @@ static const char *other_than_limit(const json_t *body)
 }
 
 #define NAME_MAX_CHARACTERS 100
-#define LIFETIME_MAX_MS     (INT64_C(3650) * 24 * 3600 * 1000) /* a typing error more likely */
+#define LIFETIME_MAX_MS     (HL_ACCOUNT_DAYS_MAX * INT64_C(24) * 3600 * 1000)
 
 static json_t *account_json(const struct hl_account *a)
 {

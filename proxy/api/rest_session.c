@@ -35,7 +35,7 @@ static void write_url(
     snprintf(out, cap, "%s://%s:%u/", scheme, host, ntohs(port));
 }
 
-#define LASTING_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+#define LASTING_MAX_MS (HL_LINK_DAYS_MAX * INT64_C(24) * 3600 * 1000)
 
 /* What the body asks for: a role, an admin's unless it says otherwise; with expires_at an account, whose name has one
  * already. */

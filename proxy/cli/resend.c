@@ -17,6 +17,8 @@
 #include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "route/mode.h"
+#include "route/plan.h"
 
 /* Where to, and what signs it. */
 struct aim {
@@ -24,6 +26,19 @@ struct aim {
     char secret[HL_CLI_SECRET_ROOM];
     size_t secret_n;
 };
+
+/* What is no URL at all is said with the other faults, and not repeated: it may hold a secret. Whether a webhook may go
+ * there the sidecar knows. */
+static int check_aim(const struct hl_cli *cli, const struct aim *aim, int status)
+{
+    struct hl_url url;
+    if (!aim->url || hl_webhook_url_parse(hl_str_from(aim->url), &url))
+        return status;
+    return hl_cli_usage_error(cli,
+        "--to takes an absolute http or https URL of at most %d bytes, such as "
+        "https://example.com/hook",
+        HL_WEBHOOK_URL_MAX);
+}
 
 static int read_aim(const struct hl_cli *cli, struct aim *aim)
 {
@@ -91,6 +106,7 @@ int hl_cli_resend(const struct hl_cli *cli)
         {.name = "--to", .text = &aim.url}, {.name = "--secret-file", .text = &aim.secret_file}};
     struct hl_cli_session *session = NULL;
     int status = hl_cli_read_id(cli, options, HL_ARRAY_LEN(options), HL_CLI_DELIVERY, &id);
+    status = check_aim(cli, &aim, status);
     if (status == HL_CLI_OK)
         status = read_aim(cli, &aim);
     if (status == HL_CLI_OK)
@@ -120,6 +136,7 @@ static int read_trial(const struct hl_cli *cli, struct trial *t)
         status = hl_cli_usage_error(cli, "it takes either a delivery's id, or --to URL");
     if (count == 1 && t->aim.secret_file)
         status = hl_cli_usage_error(cli, "--secret-file goes with --to: a delivery has its own");
+    status = check_aim(cli, &t->aim, status);
     return status == HL_CLI_OK ? read_aim(cli, &t->aim) : status;
 }
 

@@ -24,6 +24,7 @@
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/fetch.h"
+#include "cli/own_words.h"
 #include "cli/server.h"
 #include "config/config.h"
 #include "http/url.h"
@@ -386,9 +387,13 @@ int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsi
     const char *advice = hl_cli_server_advice(remote, target, answered);
     if (advice)
         return hl_cli_fail(session->cli, "%s requires a token: %s", remote->url, advice);
-    if (detail)
-        return hl_cli_fail(session->cli, "%s", detail);
-    return hl_cli_fail(session->cli, "the answer was %u", answered);
+    if (!detail)
+        return hl_cli_fail(session->cli, "the answer was %u", answered);
+    struct hl_buf room;
+    hl_buf_init(&room, 0);
+    int status = hl_cli_fail(session->cli, "%s", hl_cli_own_words(session->cli, detail, &room));
+    hl_buf_fini(&room);
+    return status;
 }
 
 static int ask(

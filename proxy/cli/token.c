@@ -15,6 +15,7 @@
 #include "cli/server.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "store/account.h"
 
 /* ---- create ---- */
 
@@ -83,6 +84,17 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
     return HL_CLI_OK;
 }
 
+/* NULL is: it is not asked for. */
+static bool is_good_expiry(const char *text, int most_days, int64_t *ms)
+{
+    if (!text)
+        return true;
+    if (!hl_cli_read_time(text, 1, ms))
+        return false;
+    int64_t now_ms = hl_clock_wall_ms();
+    return *ms > now_ms && *ms <= now_ms + most_days * INT64_C(24) * 3600 * 1000;
+}
+
 /* Each fault is said; `status` is what was found before. */
 static int check_wanted(struct wanted_account *wanted, const struct hl_cli *cli, int status)
 {
@@ -96,10 +108,10 @@ static int check_wanted(struct wanted_account *wanted, const struct hl_cli *cli,
         status = HL_CLI_USAGE;
     if (hl_cli_need(cli, "--expires", wanted->expires) != HL_CLI_OK)
         status = HL_CLI_USAGE;
-    if (wanted->expires && !hl_cli_read_time(wanted->expires, 1, &wanted->expires_ms))
+    if (!is_good_expiry(wanted->expires, HL_ACCOUNT_DAYS_MAX, &wanted->expires_ms))
         status = hl_cli_usage_error(cli,
-            "--expires takes a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, not "
-            "\"%s\"",
+            "--expires takes a duration such as 90d, or a time such as 2027-01-31T00:00:00Z, in "
+            "the future and at most ten years away, not \"%s\"",
             wanted->expires);
     for (size_t i = 0; i < HL_ARRAY_LEN(counts); i++) {
         const char *text = wanted->limits[counts[i].limit];
@@ -341,11 +353,11 @@ static int check_link(struct wanted_link *wanted, const struct hl_cli *cli, int 
     if (wanted->name && !wanted->expires)
         status =
             hl_cli_usage_error(cli, "--name goes with --expires: it is the account's that lasts");
-    if (wanted->expires && !hl_cli_read_time(wanted->expires, 1, &wanted->expires_ms))
+    if (!is_good_expiry(wanted->expires, HL_LINK_DAYS_MAX, &wanted->expires_ms))
         status = hl_cli_usage_error(cli,
-            "--expires takes a duration such as 30d, or a time such as 2027-01-31T00:00:00Z, not "
-            "\"%s\"",
-            wanted->expires);
+            "--expires takes a duration such as 30d, or a time such as 2027-01-31T00:00:00Z, in "
+            "the future and at most %d days away, not \"%s\"",
+            HL_LINK_DAYS_MAX, wanted->expires);
     return status;
 }
 

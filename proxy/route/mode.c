@@ -349,11 +349,16 @@ static enum hl_refusal_cause read_async(struct hl_plan *plan, const struct hl_he
     return HL_REFUSAL_NONE;
 }
 
+bool hl_webhook_url_parse(struct hl_str text, struct hl_url *url)
+{
+    return text.n <= HL_WEBHOOK_URL_MAX && hl_url_parse(text, url) && url->port != 0;
+}
+
 enum hl_refusal_cause hl_webhook_url_judge(struct hl_str text, const struct hl_config *config)
 {
     struct hl_url url;
     struct hl_ip ip;
-    if (text.n > HL_WEBHOOK_URL_MAX || !hl_url_parse(text, &url) || url.port == 0)
+    if (!hl_webhook_url_parse(text, &url))
         return HL_REFUSAL_WEBHOOK_FORM;
     if (url.has_userinfo)
         return HL_REFUSAL_WEBHOOK_CREDENTIALS;

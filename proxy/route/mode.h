@@ -34,6 +34,8 @@ size_t hl_hookline_params_cut(
 /* Whether a webhook may go there: NONE, or WEBHOOK_FORM, _CREDENTIALS, _PLAIN, _ADDRESS. Names are looked up later. */
 HL_MUST_CHECK enum hl_refusal_cause hl_webhook_url_judge(
     struct hl_str url, const struct hl_config *config);
+/* Its parts. False: WEBHOOK_FORM, whatever the settings. */
+HL_MUST_CHECK bool hl_webhook_url_parse(struct hl_str text, struct hl_url *url);
 
 HL_MUST_CHECK enum hl_refusal_cause hl_mode_read(struct hl_plan *plan, const struct hl_head *head,
     const struct hl_hookline_params *params, const struct hl_config *config,

@@ -11,6 +11,10 @@
 /* How long after its token's end. */
 #define HL_ACCOUNT_KEEP_MS (7 * 24 * 3600 * 1000ll)
 
+/* How far away that may be: one that is further is a typing error more likely. */
+#define HL_ACCOUNT_DAYS_MAX 3650
+#define HL_LINK_DAYS_MAX    366 /* of a read-only link to the dashboard */
+
 /* ADD_ACCOUNT. Reply OK: it is on disk. EXISTS: one with that id is there; nothing changed. */
 struct hl_add_account {
     struct hl_store_msg m;

@@ -101,6 +101,8 @@ test('what was mistyped is named with what was meant, and every fault at once', 
             /--max-running is a number from 1 to 1000000000, not "0"/,
             /--max-priority is high, normal or low, not "top"/,
         ],
+        ['token create --name n --expires 0d', /token create: --expires takes .* in the future and at most ten years away, not "0d"/],
+        ['token create --name n --expires 3651d', /at most ten years away, not "3651d"/],
         ['token create --name', /--name needs a value/, /--expires TIME is needed/],
         ['deliveries redeliver --state lost', /needs a delivery's id, or --since/, /--state is dead or delivered/],
         ['deliveries redeliver abcd --since 1h', /either a delivery's id, or --since/],
@@ -482,8 +484,19 @@ test('what was sent is shown, goes to another URL too, and a receiver is tested'
     const made = (await all.cli(`deliveries redeliver ${id} --to ${all.receiver.url('/other')}`)).stdout.trim();
     assert.ok((await all.receiver.delivered('/other')).bytes.equals(bytes));
     assert.equal(JSON.parse((await all.cli(`deliveries show ${made} --json`)).stdout).resent, true);
-    const bad = await all.cli(`deliveries redeliver ${id} --to ftp://a.example/`, { code: 1 });
-    assert.match(bad.stderr, /absolute http or https URL/);
+    for (const words of [`deliveries redeliver ${id}`, 'deliveries test --project p']) {
+        const name = words.split(' ', 2).join(' ');
+        for (const [url, why, code] of [
+            ['ftp://a.example/', /: --to takes an absolute http or https URL of at most 2048 bytes, such as https:/, 2],
+            ['here', /: --to takes an absolute http/, 2],
+            ['http://me:word@a.example/', /: --to contains credentials\. .*: add --secret-file\.\n$/, 1],
+            ['http://10.1.2.3/', /: --to names an address that webhooks may not reach\. .*HOOKLINE_WEBHOOK_ALLOW\.\n$/, 1],
+        ]) {
+            const { stderr } = await all.cli(`${words} --to ${url}`, { code });
+            assert.match(stderr, why);
+            assert.ok(stderr.startsWith(`hookline ${name}: `) && !/member|word@/.test(stderr), stderr);
+        }
+    }
     const failed = (await all.cli(`deliveries test ${id} --project p`, { code: 1 })).stdout;
     assert.match(failed, /^outcome +failed$/m);
     assert.match(failed, /^its answer +out of \\x1b\[31mstock$/m);

@@ -564,14 +564,19 @@ test('hookline dashboard prints a read-only link that lasts while its page is op
     for (const [args, why] of [
         [['--expires', '30d'], /goes with --read-only/],
         [['--read-only', '--expires', 'soon'], /duration such as 30d/],
-        [['--read-only', '--expires', '0s'], /duration|future/],
+        ...['0d', '0s', '400d', '2020-01-01'].map((time) => [
+            ['--read-only', '--expires', time],
+            new RegExp(`^hookline dashboard: --expires takes a duration such as 30d, or a time .*, in the future and at most 366 days away, not "${time}"\n`),
+        ]),
         [['--read-only', '--name', 'x'], /goes with --expires/],
     ]) {
         const bad = await link(...args);
-        assert.notEqual(bad.code, 0);
+        assert.equal(bad.code, 2);
         assert.match(bad.stderr, why);
     }
-    assert.match((await link('--read-only', '--expires', '900d')).stderr, /366 days/);
+    assert.equal((await link('--read-only', '--expires', '366d')).code, 0);
+    const long = await link('--read-only', '--expires', '30d', '--name', 'x'.repeat(101));
+    assert.match(long.stderr, /^hookline dashboard: --name is not a string of 1 to 100 characters/);
     const { sidecar: open } = await stage(t, { env: { HOOKLINE_AUTH: 'none' } });
     const refused = await run(['dashboard', '--project', 'p', '--read-only'], { HOOKLINE_DATA_DIR: open.dataDir });
     assert.equal(refused.code, 1);
