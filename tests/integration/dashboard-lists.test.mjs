@@ -263,9 +263,48 @@ test('another destination can be chosen after the first', async (t) => {
     await until('both', async () => (await items(page).count()) === 2);
     for (const { origin } of [receiver, other, receiver].map((one) => new URL(one.url()))) {
         await addFilter(page, 'Destination', new URL(origin).host);
-        await until('those that went there', async () => `${await items(page).locator('.host').allInnerTexts()}` === new URL(origin).host);
+        await until('those that went there', async () => `${await items(page).locator('.destination').allTextContents()}`.startsWith(`${new URL(origin).host}/`));
         assert.ok((await items(page).locator('.destination').getAttribute('title')).startsWith(origin));
         await page.getByRole('button', { name: `Destination ${new URL(origin).host}`, exact: true }).waitFor();
+    }
+});
+
+/** The texts of those whose end is in sight where there is no room for all of it. */
+const endsOf = (page, what) =>
+    page.locator(what).evaluateAll((lines) =>
+        lines.map((line) => {
+            const [start, end] = line.querySelector('.middle').children;
+            const isSeen = end.getBoundingClientRect().right <= line.getBoundingClientRect().right + 1;
+            return start.scrollWidth > start.clientWidth && start.clientWidth > 8 && isSeen ? end.textContent : null;
+        }),
+    );
+
+test('where there is little room receivers of one host are told apart, as are apps whose names begin alike', async (t) => {
+    const { call, ended, open, receiver } = await scene(t);
+    for (const [path, name] of [['orders', 'one'], ['billing', 'two']])
+        await call('/run', { webhookEndpoint: receiver.url(`/of/a/shop/hooks/${path}`) }, `an-app-with-a-long-name-${name}`);
+    await ended(2);
+    const page = await open('#/deliveries', { viewport: { width: 1024, height: 768 }, permissions: ['clipboard-read', 'clipboard-write'] });
+    const tell = async (what, ends) => assert.deepEqual((await endsOf(page, what)).sort(), ends);
+    await until('both', async () => (await items(page).count()) === 2);
+    await tell('.d-row .destination', ['/hooks/billing', '/hooks/orders']);
+    await tell('.d-row .app-of', ['-one', '-two']);
+    await items(page).first().locator('.destination .middle').evaluate((line) => getSelection().selectAllChildren(line));
+    await page.keyboard.press('Control+C');
+    const text = await items(page).first().locator('.destination').textContent();
+    assert.ok(text.startsWith(`${new URL(receiver.url()).host}/of/a/shop/hooks/`));
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), text, 'all of it in one line');
+    await page.evaluate(() => getSelection().empty());
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.locator('.beside:not([hidden]) h2').first().waitFor();
+    await tell('.d-row .destination', ['/hooks/billing', '/hooks/orders']);
+    await assertAccessible(page);
+    for (const width of [1024, 1440]) {
+        await page.setViewportSize({ width, height: 768 });
+        await goTo(page, '#/runs');
+        await until('both', async () => (await page.locator('.runs tbody tr').count()) === 2);
+        await tell('.runs td.c-app', ['-one', '-two']);
     }
 });
 
@@ -382,7 +421,7 @@ test('where there are several apps a delivery tells whose it is, unless one of t
     await ended(1);
     const page = await open('#/deliveries');
     const { host } = new URL(receiver.url());
-    const told = () => items(page).evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.app-of, .destination')].map((e) => e.innerText).join(' · ')));
+    const told = () => items(page).evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll('.app-of, .destination')].map((e) => e.textContent).join(' · ')));
     await until('the only app’s', async () => `${await told()}` === `${host}/one`);
     await call('/run', { webhookEndpoint: receiver.url('/two') }, 'billing');
     await ended(2);

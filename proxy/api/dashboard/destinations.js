@@ -1,7 +1,7 @@
 // destinations.js - where webhooks go: which places do not answer, what waits for them, how the last hour was.
 import * as api from './api.js';
 import { addStyle, badge, button, fill, h, load, note, renew } from './dom.js';
-import { cutMiddle, hostOf } from './receiver.js';
+import { hostOf, receiverName } from './receiver.js';
 import { exportButton } from './export_button.js';
 import { duration, number, plural, time, visible } from './format.js';
 import { showStale } from './stale.js';
@@ -103,7 +103,7 @@ function makeRow(row) {
     return h(
         'tr',
         { role: 'row' },
-        h('td.name', { role: 'cell' }, h('strong', { title: visible(row.destination) }, cutMiddle(hostOf(row.destination))), showTrouble(row)),
+        h('td.name', { role: 'cell' }, h('strong', { title: visible(row.destination) }, receiverName(row)), showTrouble(row)),
         cell(1, listOf(row, 'pending'), row.oldest_pending_at ? ago('since ', row.oldest_pending_at) : null),
         cell(2, listOf(row, 'dead')),
         cell(3, number(attempts)),

@@ -124,6 +124,35 @@ export function id(text) {
     );
 }
 
+const END = 14; /* characters that stay where the middle goes: as long as /hooks/billing */
+
+/** Where the last `end` characters begin, or those from a sign on: two boxes are two words for those who hear them. */
+function cutAt(text, end) {
+    const sign = text.slice(-end).search(/[/.:#_ -]/);
+    return Math.max(0, text.length - end) + (sign > 0 && sign <= end / 2 && text.length > end ? sign : 0);
+}
+
+/**
+ * A line that loses its middle where there is no room for all of it: the end tells names apart. `parts`: pairs of a class
+ * and what is shown so.
+ */
+export function cutMiddle(parts, end = END) {
+    const halves = [[], []];
+    let left = cutAt(parts.map(([, text]) => text).join(''), end);
+    for (const [name, text] of parts) {
+        const pieces = [text.slice(0, left), text.slice(left)];
+        pieces.forEach((piece, i) => piece && halves[i].push(h(`span.${name}`, {}, piece)));
+        left = Math.max(0, left - text.length);
+    }
+    return h('span.middle', {}, halves.map((half) => h('span', {}, half)));
+}
+
+/** Two boxes would be two lines where they are pasted: while they are copied they are none. */
+document.addEventListener('copy', () => {
+    document.body.classList.add('is-copied');
+    setTimeout(() => document.body.classList.remove('is-copied'));
+});
+
 /**
  * What others wrote, harmless and readable: what is not seen (controls, what turns the direction of text, what
  * separates lines or has no width) is shown, not obeyed.

@@ -3,18 +3,20 @@
 import { now } from './clock.js';
 import { badge, h, s } from './dom.js';
 import { parametersOf } from './filter.js';
-import { bytes, id, time, visible } from './format.js';
+import { bytes, cutMiddle, id, time, visible } from './format.js';
 import { REASONS, modeChip, ranFor, runPath, tagChips } from './state.js';
 
 const KEY = 'hookline-run-columns';
 const LONGEST = 3_600_000; /* ms: a bar as long as it can be */
 const BAR = 32; /* px */
+const PATH_END = 12;
+const END = 8; /* characters of a name that stay in a narrow column */
 
 /** `name`: of its class, too. `isOwn`: shown unless somebody wants it otherwise; `isFixed`: always. */
 export const COLUMNS = [
     { name: 'state', label: 'State', isFixed: true, cell: (run) => badge(run.state, run.state) },
     { name: 'app', label: 'App', isOwn: true, cell: (run) => cut('app-name', run.app_name) },
-    { name: 'run', label: 'Call', isFixed: true, cell: (run) => cut('path', `${run.method} ${run.path}`) },
+    { name: 'run', label: 'Call', isFixed: true, cell: (run) => cut('path', `${run.method} ${run.path}`, PATH_END) },
     { name: 'error', label: 'Error', isOwn: true, cell: errorCell },
     { name: 'tags', label: 'Tags', cell: tagChips },
     { name: 'mode', label: 'Mode', isOwn: true, cell: modeChip },
@@ -33,9 +35,9 @@ export const COLUMNS = [
 
 const none = () => h('span.none', {}, '–');
 
-/** What may be longer than its column. */
-function cut(name, text) {
-    return text ? h(`span.cut.${name}`, { title: visible(text) }, visible(text)) : none();
+/** What may be longer than its column, and which ends tell apart: of what is as narrow as an app's, fewer characters. */
+function cut(name, text, end = END) {
+    return text ? h(`span.cut.${name}`, { title: visible(text) }, cutMiddle([['text', visible(text)]], end)) : none();
 }
 
 function errorCell({ reason, error }) {
@@ -150,6 +152,6 @@ export function copiedText(table) {
 }
 
 function textOf(cell) {
-    const exact = cell.querySelector('.age, .id');
-    return exact ? exact.title : cell.innerText.trim().replace(/\s+/g, ' ');
+    const whole = cell.querySelector('.age, .id, .cut[title]');
+    return whole ? whole.title : cell.innerText.trim().replace(/\s+/g, ' ');
 }
