@@ -302,7 +302,19 @@ test('a row is a link: a plain click opens the run beside the list, others as ev
             await tab.waitForURL(new RegExp(`#/runs/${all[1]}$`));
             await tab.close();
         }
-    await address('');
+    for (const cell of ['.c-state .badge', '.c-run .path', '.c-age time', '.c-mode', 'a']) {
+        const [other] = await Promise.all([page.context().waitForEvent('page'), row(page, all[1]).locator(cell).click({ modifiers: ['Shift'] })]);
+        await other.waitForURL(new RegExp(`#/runs/${all[1]}$`));
+        await other.close();
+        await address('');
+        const menu = page.evaluate(() => new Promise((resolve) => addEventListener('contextmenu', ({ target }) => resolve(target.closest('a')?.hash), { capture: true, once: true })));
+        await row(page, all[1]).locator(cell).click({ button: 'right' });
+        assert.equal(await menu, `#/runs/${all[1]}`, `a right click on ${cell}`);
+    }
+    await row(page, all[1]).locator('.c-run .path').evaluate((path) => getSelection().selectAllChildren(path));
+    await row(page, all[1]).locator('.c-run .path').click({ button: 'right' });
+    assert.equal(await page.locator('.is-link').count(), 0, 'what is selected has its own menu');
+    await page.evaluate(() => getSelection().empty());
     await row(page, all[2]).locator('a').focus();
     await page.keyboard.press('o');
     await page.getByRole('heading', { name: 'a /run' }).waitFor();

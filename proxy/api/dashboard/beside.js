@@ -52,6 +52,8 @@ export class Beside {
         addEventListener('pointerdown', () => (this.#lastKey = null), { signal, capture: true });
         addEventListener('keydown', (event) => this.#onKey(event), { signal });
         for (const name of ['click', 'auxclick']) this.#frame.addEventListener(name, (event) => this.#onClick(event), { signal });
+        this.#frame.addEventListener('pointerdown', (event) => this.#raise(event), { signal });
+        this.#frame.addEventListener('contextmenu', () => setTimeout(() => this.#lower()), { signal });
         this.#frame.addEventListener('focusin', ({ target }) => this.#follow(target), { signal });
         this.#sync();
         return () => {
@@ -139,7 +141,21 @@ export class Beside {
         } else if (!isLink && (event.button === 1 || event.ctrlKey || event.metaKey)) {
             event.preventDefault();
             open(`${location.pathname}${this.#ownPage(row.dataset.id)}`, '_blank', 'noopener');
+        } else if (!isLink && event.type === 'click') {
+            getSelection().empty(); // up to here, as the browser takes it
+            link.dispatchEvent(new MouseEvent('click', event));
         }
+    }
+
+    /** While a menu is asked for the link lies above all of its row that is none, so that the menu is a link's; not above what is selected. */
+    #raise({ target, button }) {
+        this.#lower();
+        const isForMenu = button === 2 && !String(getSelection());
+        if (isForMenu && !target.closest('a, button, input')) rowAt(target)?.classList.add('is-link');
+    }
+
+    #lower() {
+        this.#frame.querySelector('.is-link')?.classList.remove('is-link');
     }
 
     /** Where one is open, the one to whose row somebody has moved is the next. */
