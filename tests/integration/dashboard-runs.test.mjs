@@ -285,7 +285,7 @@ test('a row is a link: a plain click opens the run beside the list, others as ev
     await page.keyboard.press('Escape');
     await panel.waitFor({ state: 'hidden' });
     await address('');
-    assert.ok(await row(page, all[0]).locator('a').evaluate((link) => link === document.activeElement));
+    await until('the focus is in its row', () => row(page, all[0]).locator('a').evaluate((link) => link === document.activeElement));
     await page.keyboard.press('Enter');
     await shows(all[0]);
     await page.goBack();
