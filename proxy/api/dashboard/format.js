@@ -126,10 +126,11 @@ export function id(text) {
 
 const END = 14; /* characters that stay where the middle goes: as long as /hooks/billing */
 
-/** Where the last `end` characters begin, or those from a sign on: two boxes are two words for those who hear them. */
+/** Where the last `end` characters begin, or those from a sign on: two boxes are two words for those who hear them. What is short is one. */
 function cutAt(text, end) {
+    if (text.length <= 1.5 * end) return text.length;
     const sign = text.slice(-end).search(/[/.:#_ -]/);
-    return Math.max(0, text.length - end) + (sign > 0 && sign <= end / 2 && text.length > end ? sign : 0);
+    return text.length - end + (sign > 0 && sign <= end / 2 ? sign : 0);
 }
 
 /**
@@ -144,7 +145,7 @@ export function cutMiddle(parts, end = END) {
         pieces.forEach((piece, i) => piece && halves[i].push(h(`span.${name}`, {}, piece)));
         left = Math.max(0, left - text.length);
     }
-    return h('span.middle', {}, halves.map((half) => h('span', {}, half)));
+    return h('span.middle', {}, halves.filter((half) => half.length).map((half) => h('span', {}, half)));
 }
 
 /** Two boxes would be two lines where they are pasted: while they are copied they are none. */
