@@ -434,6 +434,50 @@ test('of 1,000 apps one is found by a part of its name', async (t) => {
     await until('its run alone', async () => JSON.stringify(await ids(page)) === JSON.stringify([id]));
 });
 
+test('where not all apps can be listed that is said, and any may be typed', async (t) => {
+    const { open, call, ended } = await scene(t, { isShared: true });
+    const { id } = await call({ async: 'true' }, {}, '/v4/p/beyond-1/run');
+    await ended(id);
+    const page = await open('#/deliveries');
+    let n;
+    await page.route('**/v2/projects/p', async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ json: { ...(await response.json()), apps: Array.from({ length: n }, (_, i) => `app-${i}`) } });
+    });
+    const choose = async () => {
+        await page.getByRole('button', { name: 'Add filter' }).click();
+        await page.getByRole('combobox', { name: 'Filter by' }).fill('App');
+        await page.keyboard.press('Enter');
+    };
+    const begin = async (many) => {
+        n = many;
+        await page.reload();
+        await page.locator('main h1').waitFor();
+        await goTo(page, '#/deliveries');
+        await choose();
+    };
+    const lines = (name) => until('the lines of that app', async () => (await hashOf(page)) === `#/logs?app=${name}`);
+    const said = page.getByText('Not all apps are listed: type the whole name of any other.');
+    await begin(199);
+    await page.getByText('139 more: type a part of the name.', { exact: true }).waitFor();
+    await goTo(page, '#/logs');
+    await page.getByLabel('App', { exact: true }).selectOption('app-7');
+    await lines('app-7');
+    await begin(200);
+    await said.waitFor();
+    await page.keyboard.type('beyond-1');
+    await page.keyboard.press('Enter');
+    await until('it is the filter', async () => (await hashOf(page)) === '#/deliveries?app=beyond-1');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Go to, find or change' }).fill('beyond-1');
+    await page.getByRole('option', { name: 'App “beyond-1” not all are listed' }).click();
+    await until('its run', async () => JSON.stringify(await ids(page)) === JSON.stringify([id]));
+    await goTo(page, '#/logs');
+    await page.getByRole('combobox', { name: 'App' }).fill('beyond-1');
+    await page.keyboard.press('Enter');
+    await lines('beyond-1');
+});
+
 test('a whole id leads to its run', async (t) => {
     const { open, call, ended } = await scene(t, { isShared: true });
     const { id } = await call({ async: 'true' });

@@ -2,6 +2,7 @@
 import { now, setClock } from './clock.js';
 
 const KEY = 'hookline';
+const APPS = 200; /* that the server names, the first by name: of more it says nothing */
 const PATIENCE = 15_000; /* ms: a hookline that says nothing for this long does not answer */
 
 /** A request that failed, with words for people. `status` 0: nobody answered. `after`: Retry-After, in seconds. */
@@ -43,6 +44,7 @@ export async function signIn(token, project) {
     session = { token, project, role: 'invoke', apps: [] };
     try {
         Object.assign(session, await get(''), { isKnown: true });
+        session.hasMoreApps = session.apps.length >= APPS;
         sessionStorage.setItem(KEY, JSON.stringify({ token, project }));
     } catch (error) {
         session = null;
@@ -82,6 +84,9 @@ export function isRenewable() {
 export function noteApp(name) {
     if (!session.apps.includes(name)) session.apps.push(name);
 }
+
+/** What is said of their list where it may not be whole, or ''. */
+export const moreApps = () => (session.hasMoreApps ? 'Not all apps are listed: type the whole name of any other.' : '');
 
 export const isAdmin = () => session?.role === 'admin';
 /** Admins, and viewers, who change nothing. */

@@ -1,5 +1,5 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
-import { session } from './api.js';
+import { moreApps, session } from './api.js';
 import { now } from './clock.js';
 import { fill, h, renew, select } from './dom.js';
 import { visible } from './format.js';
@@ -115,10 +115,22 @@ function fromLocal(text) {
     return isTime(zoned) ? new Date(zoned).toISOString() : '';
 }
 
-/** Whose they are, where there are several apps or one is asked for; or null. */
+/** Whose they are, where there are several apps or one is asked for; or null. Where there are too many to be listed any may be typed. */
 export function appField(value, go) {
+    if (moreApps()) return typedApp(value, go);
     const apps = [...session.apps].sort().map((name) => [name, name]);
-    return apps.length > 1 || value ? select('App', [['', 'All apps'], ...apps], value, (app) => go({ app })) : null;
+    return apps.length > 1 || value ? select('App', [['', 'All apps'], ...apps], value, go) : null;
+}
+
+function typedApp(value, go) {
+    const input = h('input', { type: 'search', list: 'apps', value, placeholder: 'All: type a name', title: moreApps(), spellcheck: 'false', autocomplete: 'off' });
+    input.addEventListener('change', () => {
+        const app = input.value.trim();
+        take(input, app);
+        go(app);
+    });
+    const list = h('datalist', { id: 'apps' }, [...session.apps].sort().map((name) => h('option', { value: name })));
+    return h('label.field', {}, h('span', {}, 'App'), input, list);
 }
 
 export function readStatus(text) {

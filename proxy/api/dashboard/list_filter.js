@@ -1,6 +1,6 @@
 // list_filter.js - what a list is narrowed down by: in the address, as chips, in words.
 // Not here: which fields a list has (run_filter.js, deliveries.js, audit.js), the line of chips (chips.js).
-import { session } from './api.js';
+import { moreApps, session } from './api.js';
 import { TIME_OPTIONS, TIMES, parametersOf, readFilter, readStatus, showIgnored, timeInputs } from './filter.js';
 import { visible } from './format.js';
 import { formatter } from './zone.js';
@@ -24,6 +24,7 @@ export const timeField = (label) => ({ name: 'time', label, suggest: () => TIMES
 export const APP = {
     ...typed('app', 'App', 'an app’s name', (app) => (/^[\w.-]{1,128}$/.test(app) ? app : '')),
     suggest: () => [...session.apps].sort().map((app) => [app, app]),
+    lacks: moreApps,
 };
 
 export const STATUS = {

@@ -10,6 +10,7 @@ import { isExact, isUtc, setTimes } from './zone.js';
 const MOST = 50; // of entries that are shown
 const SOON = 150; /* ms after the last key, until runs are asked for */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const APP = /^[\w.-]{1,128}$/;
 const END_OF_ID = /^[0-9a-f]{8}$/;
 const FILTERS = {
     state: ['queued', 'running', 'success', 'failure', 'cancelled'],
@@ -136,7 +137,7 @@ class Palette {
         if (!words.length) return this.#entries.filter((entry) => !entry.isHidden);
         const found = this.#entries.filter(({ name }) => words.every((word) => name.includes(word)));
         found.sort((a, b) => b.name.startsWith(words[0]) - a.name.startsWith(words[0]));
-        return [...asRun(text), ...this.#runs, ...asFilter(this.#field.value), ...found, ...asSearch(text)];
+        return [...asRun(text), ...this.#runs, ...asFilter(this.#field.value), ...found, ...asApp(this.#field.value.trim()), ...asSearch(text)];
     }
 
     #onKey(event) {
@@ -226,6 +227,12 @@ function asFilter(text) {
     const query = new URLSearchParams(rest ? [...pairs, ['q', rest]] : pairs);
     const what = `Runs: ${pairs.map(([name, value]) => `${name} ${visible(value)}`).join(', ')}${rest ? `, with “${visible(rest)}”` : ''}`;
     return [{ group: 'Filters', what, act: go(`#/runs?${query}`) }];
+}
+
+/** One that is not listed, where not all are. */
+function asApp(text) {
+    if (!api.moreApps() || !APP.test(text) || api.session.apps.includes(text)) return [];
+    return [{ group: 'Apps', what: `App “${text}”`, hint: 'not all are listed', act: go(`#/runs?${new URLSearchParams({ app: text })}`) }];
 }
 
 function asSearch(text) {

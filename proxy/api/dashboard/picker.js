@@ -7,8 +7,8 @@ import { openPopup } from './popup.js';
 const MOST = 60; /* suggestions that are shown at a time */
 
 /**
- * `fields`: `{ name, label, suggest(), load(), read(text), hint, inputs() }`: pairs of value and text, of which one may be typed;
- * resolves when there are more of them; the value of what was typed, or ''; what may be typed, in words; fields of its own below the list. `field`: the one that is
+ * `fields`: `{ name, label, suggest(), lacks(), load(), read(text), hint, inputs() }`: pairs of value and text, of which one may be typed;
+ * what is said of them where they are not all; resolves when there are more of them; the value of what was typed, or ''; what may be typed, in words; fields of its own below the list. `field`: the one that is
  * asked for, or null: any. `pick(field, value)` takes the choice.
  */
 export function openPicker(anchor, fields, field, pick) {
@@ -76,7 +76,8 @@ class Picker {
         this.#list.replaceChildren(...this.#items.map((item, i) => this.#option(item, i)));
         this.#list.hidden = !this.#items.length;
         const more = all.length - this.#items.length;
-        this.#hint.textContent = more > 0 ? `${more.toLocaleString()} more: type a part of the name` : this.#problem(text);
+        const hints = [more > 0 ? `${more.toLocaleString()} more: type a part of the name.` : this.#problem(text), this.#field?.lacks?.()];
+        this.#hint.textContent = hints.filter(Boolean).join(' ');
         this.#mark();
     }
 
