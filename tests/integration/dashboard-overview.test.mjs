@@ -274,6 +274,23 @@ test('charts are drawn anew in another zone and at another width', async (t) => 
     );
 });
 
+for (const period of ['hour', 'day'])
+    test(`on a wall of 1920 by 1080 px nothing is below its end, of the last ${period}`, async (t) => {
+        const { open } = await scene(t, { isFailing: true });
+        const page = await open({ hash: '#/runs', viewport: { width: 1920, height: 1080 } });
+        await page.route(/\/overview\?/, async (route) => {
+            const response = await route.fetch().catch(() => null); // the page may be gone
+            const json = response && (await response.json());
+            const apps = json && Array.from({ length: 20 }, (_, i) => ({ ...json.apps[0], app_name: `app-${i}`, runs: i + 1 }));
+            if (json) await route.fulfill({ json: { ...json, apps } });
+        });
+        await goTo(page, `#/overview?period=${period}&wall=1`);
+        await page.getByRole('heading', { name: '1 failing destination' }).waitFor();
+        await page.getByText('Top errors').waitFor();
+        const { bottom, height } = await page.evaluate(() => ({ bottom: document.querySelector('.failing').getBoundingClientRect().bottom, height: document.documentElement.scrollHeight }));
+        assert.ok(bottom <= 1080 && height <= 1080, `${bottom} px, ${height} px`);
+    });
+
 test('of many apps the table has those with most runs, and all when they are wanted', async (t) => {
     const { open } = await scene(t);
     const page = await open({ hash: '#/runs' });
