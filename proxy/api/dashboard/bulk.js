@@ -28,7 +28,7 @@ const KINDS = {
         yes: 'Run again',
         about: 'Each becomes a new run with the request that was kept of it.',
         done: (n) => `${runs(n)} queued again`,
-        skipped: 'without a request that was kept, or not ended',
+        skipped: 'synchronous, not ended, or without a request that was kept',
     },
     redeliver: {
         title: 'Redeliver many',

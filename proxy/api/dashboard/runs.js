@@ -71,7 +71,7 @@ function showFilters(filter) {
         name: 'q',
         value: filter.q,
         'aria-label': 'Find',
-        placeholder: 'Find: id, its end, path, error',
+        placeholder: 'Id, path, error, tag',
         spellcheck: 'false',
         autocomplete: 'off',
         oninput: () => showOwn(find.closest('main')),
