@@ -109,7 +109,7 @@ void hl_run_free(struct hl_run *run)
     hl_recent_end(run, HL_RUN_CANCELLED, HL_REASON_NONE, 0); /* unless it was said already */
     hl_timer_fini(runs->wheel, &run->timer);
     hl_timer_fini(runs->wheel, &run->deadline);
-    hl_tee_fini(run);
+    hl_tee_fini(&run->tee, runs->wheel);
     hl_slot_remove(runs->slots, run->name);
     hl_page_drop(&run->request.page, &runs->pages);
     hl_buf_fini(&run->response.held);

@@ -102,13 +102,6 @@ void hl_tee_take(struct hl_run *run, struct hl_str data)
         keep_front(&run->tee, data);
 }
 
-void hl_tee_fini(struct hl_run *run)
-{
-    if (run->tee.look.on_fire)
-        hl_timer_fini(run->runs->wheel, &run->tee.look);
-    hl_buf_fini(&run->tee.front);
-}
-
 /* How the body stands in the envelope: found while it passed (contract 5). */
 static void describe_body(struct hl_outcome *o, const struct hl_body_check *check)
 {

@@ -37,6 +37,11 @@ void hl_tee_end(void *run, struct hl_spool *spool, enum hl_err err, struct hl_bo
 bool hl_tee_lags(struct hl_run *run);
 
 /* What it holds, when the run goes. */
-void hl_tee_fini(struct hl_run *run);
+static inline void hl_tee_fini(struct hl_tee *tee, struct hl_wheel *timers)
+{
+    if (tee->look.on_fire)
+        hl_timer_fini(timers, &tee->look);
+    hl_buf_fini(&tee->front);
+}
 
 #endif

@@ -135,11 +135,12 @@ function cutAt(text, end) {
 
 /**
  * A line that loses its middle where there is no room for all of it: the end tells names apart. `parts`: pairs of a class
- * and what is shown so.
+ * and what is shown so; of several the last stays whole if it can.
  */
 export function cutMiddle(parts, end = END) {
     const halves = [[], []];
-    let left = cutAt(parts.map(([, text]) => text).join(''), end);
+    const whole = parts.map(([, text]) => text).join(''), last = parts.at(-1)[1];
+    let left = last && last.length <= end && parts.length > 1 ? whole.length - last.length : cutAt(whole, end);
     for (const [name, text] of parts) {
         const pieces = [text.slice(0, left), text.slice(left)];
         pieces.forEach((piece, i) => piece && halves[i].push(h(`span.${name}`, {}, piece)));
