@@ -36,8 +36,9 @@ async function build() {
     const { id: other } = await call({ hold: true }, 'words');
     await control(sidecar, 'POST', `/v2/projects/p/runs/${other}/cancel`);
     await call({ text: 'fine' }, 'a', { webhookEndpoint: receiver.script('/gone', 410) });
-    const { id: run } = await call({ text: 'fine' }, 'a', { webhookEndpoint: receiver.script('/late', 404, 200) });
     const list = async (what) => (await control(sidecar, 'GET', `/v2/projects/p/${what}`)).json;
+    await until('its delivery is the older one', async () => (await list('deliveries')).deliveries.length === 1); // from the open one Tab leads to it, past those below
+    const { id: run } = await call({ text: 'fine' }, 'a', { webhookEndpoint: receiver.script('/late', 404, 200) });
     await until('all has ended that ends', async () => {
         const [{ deliveries }, { runs }] = [await list('deliveries'), await list('runs')];
         return deliveries.length === 2 && deliveries.every(({ state }) => state !== 'pending') && runs.filter(({ state }) => state === 'running' || state === 'queued').length === 1;
