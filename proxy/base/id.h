@@ -35,6 +35,11 @@ void hl_id_format(const struct hl_id *id, char out[HL_ID_TEXT]);
 bool hl_id_parse(struct hl_str text, struct hl_id *out);
 bool hl_id_eq(const struct hl_id *a, const struct hl_id *b);
 bool hl_id_is_nil(const struct hl_id *id);
+/* One of `n` places, 65,536 at most, for what is remembered by ids of ours: their last bytes are random. */
+static inline unsigned hl_id_place(const struct hl_id *id, unsigned n)
+{
+    return ((unsigned)id->b[14] << 8 | id->b[15]) % n;
+}
 /* The time inside. */
 int64_t hl_id_time_ms(const struct hl_id *id);
 /* The id behind all others, and the first one of a moment. */

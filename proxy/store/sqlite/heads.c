@@ -6,11 +6,9 @@
 
 #include "base/str.h"
 
-/* The last bytes of an id are random. */
 static struct hl_known_head *place_of(struct hl_heads *heads, const struct hl_id *run_id)
 {
-    unsigned at = (unsigned)run_id->b[14] << 8 | run_id->b[15];
-    return &heads->places[at % HL_HEADS_MAX];
+    return &heads->places[hl_id_place(run_id, HL_HEADS_MAX)];
 }
 
 static void clear(struct hl_known_head *place)

@@ -5,11 +5,9 @@
 
 #include "store/lease.h"
 
-/* The last bytes of an id are random. */
 static struct hl_leased **place_of(struct hl_known_webhooks *known, const struct hl_id *run_id)
 {
-    unsigned at = (unsigned)run_id->b[14] << 8 | run_id->b[15];
-    return &known->places[at % HL_KNOWN_WEBHOOKS_MAX];
+    return &known->places[hl_id_place(run_id, HL_KNOWN_WEBHOOKS_MAX)];
 }
 
 void hl_known_webhook_fini(struct hl_known_webhooks *known)

@@ -95,10 +95,9 @@ enum hl_err hl_new_delivery_write(struct hl_database *db)
             bind_row(hl_sql_args_row(args, k), db, &db->new_deliveries[i + k]);
         err = hl_database_run(db, add);
     }
-    if (err)
-        return err;
-    hl_new_delivery_forget(db);
-    return HL_OK;
+    if (!err)
+        hl_new_delivery_forget(db);
+    return err;
 }
 
 void hl_new_delivery_forget(struct hl_database *db)
