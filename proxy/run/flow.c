@@ -8,11 +8,17 @@
 #include "run/stream.h"
 #include "run/tee.h"
 
-void hl_flow_pause(struct hl_run *run)
+/* The spool is asked in any case: by that the tee learns whether it holds up the caller. */
+static bool lags(struct hl_run *run)
 {
     bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
     bool spool_lags = run->spool && hl_tee_lags(run);
-    if (caller_lags || spool_lags)
+    return caller_lags || spool_lags;
+}
+
+void hl_flow_pause(struct hl_run *run)
+{
+    if (lags(run))
         hl_stream_pause(&run->app.upstream->stream);
 }
 
@@ -20,9 +26,7 @@ void hl_flow_resume(struct hl_run *run)
 {
     if (!run->app.upstream || hl_run_has_ended(run) || hl_run_stream_holds_head(run))
         return;
-    bool caller_lags = run->client && hl_stream_is_blocked(&run->client->stream);
-    bool spool_lags = run->spool && hl_tee_lags(run);
-    if (!caller_lags && !spool_lags)
+    if (!lags(run))
         hl_stream_resume(&run->app.upstream->stream);
 }
 
