@@ -85,6 +85,12 @@ export function noteApp(name) {
     if (!session.apps.includes(name)) session.apps.push(name);
 }
 
+/** Those that are known, by name. */
+export const sortedApps = () => [...session.apps].sort();
+
+/** Whether an app may be called so. */
+export const isAppName = (text) => /^[\w.-]{1,128}$/.test(text);
+
 /** What is said of their list where it may not be whole, or ''. */
 export const moreApps = () => (session.hasMoreApps ? 'Not all apps are listed: type the whole name of any other.' : '');
 

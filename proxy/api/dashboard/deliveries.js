@@ -7,7 +7,7 @@ import { showChips } from './chips.js';
 import { addStyle, announce, busy, button, fill, h, isNear, load, note, refill, renew } from './dom.js';
 import { exportButton } from './export_button.js';
 import { fillAround, timeBounds } from './filter.js';
-import { cutMiddle, plural, tail, time, visible } from './format.js';
+import { cutName, plural, tail, time, visible } from './format.js';
 import { APP, ListFilter, STATUS, listed, timeField, typed } from './list_filter.js';
 import { findPlace, goBackTo } from './place.js';
 import { hostOf, receiverName, receiverTitle } from './receiver.js';
@@ -208,7 +208,7 @@ class DeliveryList {
         return [
             this.#choice(delivery),
             deliveryBadge(delivery),
-            this.#hasApps ? h('span.app-of', { title: visible(delivery.app_name) }, cutMiddle([['text', visible(delivery.app_name)]], APP_END)) : null,
+            this.#hasApps ? h('span.app-of', { title: visible(delivery.app_name) }, cutName(delivery.app_name, APP_END)) : null,
             h('a.destination', { href: `#/deliveries/${delivery.delivery_id}`, title: receiverTitle(delivery) }, receiverName(delivery)),
             h('span.why', {}, showReason(delivery)),
             h('span.tries', { title: plural(delivery.attempt_count, 'attempt') }, plural(delivery.attempts.length, 'attempt')),

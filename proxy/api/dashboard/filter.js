@@ -1,5 +1,5 @@
 // filter.js - what a list is narrowed down to. It stands in the address, so that Back and bookmarks know it.
-import { moreApps, session } from './api.js';
+import { moreApps, sortedApps } from './api.js';
 import { now } from './clock.js';
 import { fill, h, renew, select } from './dom.js';
 import { visible } from './format.js';
@@ -118,7 +118,7 @@ function fromLocal(text) {
 /** Whose they are, where there are several apps or one is asked for; or null. Where there are too many to be listed any may be typed. */
 export function appField(value, go) {
     if (moreApps()) return typedApp(value, go);
-    const apps = [...session.apps].sort().map((name) => [name, name]);
+    const apps = sortedApps().map((name) => [name, name]);
     return apps.length > 1 || value ? select('App', [['', 'All apps'], ...apps], value, go) : null;
 }
 
@@ -129,7 +129,7 @@ function typedApp(value, go) {
         take(input, app);
         go(app);
     });
-    const list = h('datalist', { id: 'apps' }, [...session.apps].sort().map((name) => h('option', { value: name })));
+    const list = h('datalist', { id: 'apps' }, sortedApps().map((name) => h('option', { value: name })));
     return h('label.field', {}, h('span', {}, 'App'), input, list);
 }
 

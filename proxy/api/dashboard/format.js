@@ -149,6 +149,9 @@ export function cutMiddle(parts, end = END) {
     return h('span.middle', {}, halves.filter((half) => half.length).map((half) => h('span', {}, half)));
 }
 
+/** The same of what others have named. `end`: 8 in a column as narrow as an app's. */
+export const cutName = (name, end) => cutMiddle([['text', visible(name)]], end);
+
 /** Two boxes would be two lines where they are pasted: while they are copied they are none. */
 document.addEventListener('copy', () => {
     document.body.classList.add('is-copied');

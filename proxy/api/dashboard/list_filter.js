@@ -1,6 +1,6 @@
 // list_filter.js - what a list is narrowed down by: in the address, as chips, in words.
 // Not here: which fields a list has (run_filter.js, deliveries.js, audit.js), the line of chips (chips.js).
-import { moreApps, session } from './api.js';
+import { isAppName, moreApps, sortedApps } from './api.js';
 import { TIME_OPTIONS, TIMES, parametersOf, readFilter, readStatus, showIgnored, timeInputs } from './filter.js';
 import { visible } from './format.js';
 import { formatter } from './zone.js';
@@ -22,8 +22,8 @@ export const typed = (name, label, hint, read = (text) => text) => ({ name, labe
 export const timeField = (label) => ({ name: 'time', label, suggest: () => TIMES.slice(1), keepsOpen: (value) => value === 'own' });
 
 export const APP = {
-    ...typed('app', 'App', 'an app’s name', (app) => (/^[\w.-]{1,128}$/.test(app) ? app : '')),
-    suggest: () => [...session.apps].sort().map((app) => [app, app]),
+    ...typed('app', 'App', 'an app’s name', (app) => (isAppName(app) ? app : '')),
+    suggest: () => sortedApps().map((app) => [app, app]),
     lacks: moreApps,
 };
 

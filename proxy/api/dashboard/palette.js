@@ -10,7 +10,6 @@ import { isExact, isUtc, setTimes } from './zone.js';
 const MOST = 50; // of entries that are shown
 const SOON = 150; /* ms after the last key, until runs are asked for */
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const APP = /^[\w.-]{1,128}$/;
 const END_OF_ID = /^[0-9a-f]{8}$/;
 const FILTERS = {
     state: ['queued', 'running', 'success', 'failure', 'cancelled'],
@@ -186,7 +185,7 @@ function listEntries(pages, actions) {
         ...actions.map(([what, act]) => entry('Actions', what, act)),
         ...filters.map(([text, hint]) => entry('Filters', text, asFilter(text)[0].act, { hint })),
         entry('Filters', 'webhook:dead', go('#/runs?webhook=dead'), { hint: 'Runs' }),
-        ...[...api.session.apps].sort().map((app) =>
+        ...api.sortedApps().map((app) =>
             entry('Apps', visible(app), go(`#/runs?${new URLSearchParams({ app })}`), { hint: 'its runs', isHidden: true }),
         ),
         ...THEMES.filter((name) => name !== theme()).map((name) => entry('Settings', `Theme: ${name}`, () => setTheme(name))),
@@ -231,7 +230,7 @@ function asFilter(text) {
 
 /** One that is not listed, where not all are. */
 function asApp(text) {
-    if (!api.moreApps() || !APP.test(text) || api.session.apps.includes(text)) return [];
+    if (!api.moreApps() || !api.isAppName(text) || api.session.apps.includes(text)) return [];
     return [{ group: 'Apps', what: `App “${text}”`, hint: 'not all are listed', act: go(`#/runs?${new URLSearchParams({ app: text })}`) }];
 }
 

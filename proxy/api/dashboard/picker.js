@@ -1,7 +1,7 @@
 // picker.js - what a list is to be narrowed down by: a field, then its value, typed or taken from a list of suggestions.
 // Not here: the line of chips (chips.js), the fields of a page.
 import { h } from './dom.js';
-import { cutMiddle, visible } from './format.js';
+import { cutName, visible } from './format.js';
 import { openPopup } from './popup.js';
 
 const MOST = 60; /* suggestions that are shown at a time */
@@ -115,7 +115,7 @@ class Picker {
     }
 
     #option({ label, run }, i) {
-        return h('li', { role: 'option', id: `picker-${i}`, onpointerdown: (event) => event.preventDefault(), onclick: run, title: visible(label), 'aria-label': visible(label) }, cutMiddle([['text', visible(label)]]));
+        return h('li', { role: 'option', id: `picker-${i}`, onpointerdown: (event) => event.preventDefault(), onclick: run, title: visible(label), 'aria-label': visible(label) }, cutName(label));
     }
 
     #mark() {

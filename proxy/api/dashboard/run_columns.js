@@ -3,7 +3,7 @@
 import { now } from './clock.js';
 import { badge, h, s } from './dom.js';
 import { parametersOf } from './filter.js';
-import { bytes, cutMiddle, id, time, visible } from './format.js';
+import { bytes, cutName, id, time, visible } from './format.js';
 import { REASONS, modeChip, ranFor, runPath, tagChips } from './state.js';
 
 const KEY = 'hookline-run-columns';
@@ -37,7 +37,7 @@ const none = () => h('span.none', {}, '–');
 
 /** What may be longer than its column, and which ends tell apart: of what is as narrow as an app's, fewer characters. */
 function cut(name, text, end = END) {
-    return text ? h(`span.cut.${name}`, { title: visible(text) }, cutMiddle([['text', visible(text)]], end)) : none();
+    return text ? h(`span.cut.${name}`, { title: visible(text) }, cutName(text, end)) : none();
 }
 
 function errorCell({ reason, error }) {
