@@ -42,6 +42,24 @@ static bool send_one(void)
     return is_sent;
 }
 
+/* The session is up; returns its connection. */
+static PGconn *begin_session(void)
+{
+    loop_begin();
+    cr_assert_eq(hl_pg_link_init(&session, &loop, &settings, &texts, on_change, NULL), 0);
+    PGconn *conn = PQconnectdb(postgres_url());
+    cr_assert_eq(PQsetnonblocking(conn, 1), 0);
+    hl_pg_link_open(&session, conn);
+    return conn;
+}
+
+static void finish_session(void)
+{
+    hl_pg_link_close(&session);
+    UNTIL(session.handles == 0);
+    loop_end();
+}
+
 /* Comes back when the kernel knows it, too. */
 static void end_session(int backend_pid, int socket)
 {
@@ -73,11 +91,7 @@ static void on_turn(uv_prepare_t *turn)
 Test(postgres_link, session_that_ends_between_two_flights_of_a_turn_ends_them_all)
 {
     uv_prepare_t turn;
-    loop_begin();
-    cr_assert_eq(hl_pg_link_init(&session, &loop, &settings, &texts, on_change, NULL), 0);
-    PGconn *conn = PQconnectdb(postgres_url());
-    cr_assert_eq(PQsetnonblocking(conn, 1), 0);
-    hl_pg_link_open(&session, conn);
+    begin_session();
     cr_assert(send_one());
     UNTIL(ended == 1);
 
@@ -88,19 +102,13 @@ Test(postgres_link, session_that_ends_between_two_flights_of_a_turn_ends_them_al
     cr_assert_eq(ended, sent);
 
     uv_close((uv_handle_t *)&turn, NULL);
-    hl_pg_link_close(&session);
-    UNTIL(session.handles == 0);
-    loop_end();
+    finish_session();
 }
 
 /* The timer of a loop that was away comes before what has arrived meanwhile is read. */
 Test(postgres_link, server_that_answered_while_the_process_was_away_is_not_cut_off)
 {
-    loop_begin();
-    cr_assert_eq(hl_pg_link_init(&session, &loop, &settings, &texts, on_change, NULL), 0);
-    PGconn *conn = PQconnectdb(postgres_url());
-    cr_assert_eq(PQsetnonblocking(conn, 1), 0);
-    hl_pg_link_open(&session, conn);
+    PGconn *conn = begin_session();
     cr_assert(send_one());
     struct pollfd answer = {.fd = PQsocket(conn), .events = POLLIN};
     cr_assert_eq(poll(&answer, 1, PATIENCE_MS), 1, "no answer");
@@ -109,7 +117,5 @@ Test(postgres_link, server_that_answered_while_the_process_was_away_is_not_cut_o
     UNTIL(ended == 1);
     cr_assert(hl_pg_link_is_up(&session));
 
-    hl_pg_link_close(&session);
-    UNTIL(session.handles == 0);
-    loop_end();
+    finish_session();
 }
