@@ -177,8 +177,7 @@ for (const unix of [false, true]) {
         const { run_id: id } = (await call('wrong', { how: 'abort' }, { query })).json();
         const envelope = await receiver.envelope();
         assert.deepEqual([envelope.run_id, envelope.reason], [id, 'upstream_reset']);
-        await sidecar.until('readyz');
-        assert.equal(await opened(), 0, 'it is another process');
+        await until('it is another process', async () => (await opened()) === 0);
         assert.equal((await call('run', {}, { query })).status, 202);
         assert.equal(JSON.parse((await receiver.delivered('/hook', 2)).bytes).status, 'success');
         const crash = await sidecar.logged(({ line }) => line === 'the function crashed');

@@ -73,6 +73,7 @@ test('with a unix socket its path is handed over, and a dead one is not in the w
     assert.equal(environment.HOOKLINE_FUNCTION_SOCKET, environment.SOCKET);
     await call('/abort').catch(() => {});
     await isGone(pid);
+    await until('the next one', () => starts(sidecar).length === 2);
     await sidecar.until('readyz');
     assert.notEqual((await self()).pid, pid);
 });
