@@ -13,8 +13,9 @@
  * has it on disk; an outcome that the store cannot keep is offered again until it can; nothing that was
  * leased is forgotten.
  * Not here: fairness between destinations (the store leases round-robin), whose turn it is to be tried
- * again (shares.c), the states' lists (docket.c), how an attempt is made (courier.c, parcel.c,
- * transfer.c), what it came to (verdict.c, retry.c), the messages to the store (ledger.c). */
+ * again (shares.c), what is known of destinations (watch.c), the states' lists (docket.c), how an attempt
+ * is made (courier.c, parcel.c, transfer.c), what it came to (verdict.c, retry.c), the messages to the
+ * store (ledger.c). */
 #include "webhook/sender.h"
 
 #include <stdio.h>
@@ -30,13 +31,12 @@
 #include "webhook/courier.h"
 #include "webhook/direct.h"
 #include "webhook/docket.h"
-#include "webhook/health.h"
 #include "webhook/ledger.h"
 #include "webhook/news.h"
-#include "webhook/recall.h"
 #include "webhook/shares.h"
 #include "webhook/transfer_result.h"
 #include "webhook/verdict.h"
+#include "webhook/watch.h"
 
 /* About 1 KiB each; beyond so many nothing new is leased. */
 #define WAITING_MAX 65536
@@ -55,14 +55,12 @@ struct hl_sender {
     struct hl_mailbox box;
     struct hl_docket docket;
     struct hl_courier courier;
-    struct hl_healths healths;
     /* Retries of those that gave their places away, and all attempts to destinations that fail. */
     struct hl_shares shares;
     struct hl_ledger ledger;
-    struct hl_recalls recalls;
+    struct hl_watch watch;
     struct hl_sender_gauges gauges;
     struct hl_id_source ids; /* of spans */
-    struct hl_mailbox *news; /* NULL: nobody wants any */
 
     struct hl_msg stop, cut;
     bool is_cut; /* posted; the control thread's */
@@ -90,15 +88,16 @@ enum hl_err hl_sender_start(
         return HL_ERR_NOMEM;
     }
     s->config = config;
-    s->news = parts->news;
     s->stop.type = MSG_STOP;
     s->cut.type = MSG_CUT;
     hl_mailbox_init(&s->box, wake, s);
     hl_ledger_init(&s->ledger, store, &s->box);
-    hl_recalls_init(&s->recalls, store, &s->box);
     hl_docket_init(&s->docket, &s->gauges);
-    hl_healths_init(&s->healths);
-    hl_shares_init(&s->shares, config->webhook_per_host, &s->healths);
+    hl_watch_init(&s->watch, store, &s->box);
+    hl_shares_init(&s->shares, config->webhook_per_host, &s->watch.healths);
+    s->watch.news = parts->news;
+    s->watch.shares = &s->shares;
+    s->watch.failing = &s->gauges.failing;
     s->shares.places = config->webhook_concurrency;
     s->shares.docket = &s->docket;
     s->shares.courier = &s->courier;
@@ -244,35 +243,6 @@ static void give_credit(struct hl_sender *s)
 
 /* --- an attempt ends ------------------------------------------------------------------------- */
 
-static void note_change(struct hl_sender *s, uint64_t lane)
-{
-    hl_counter_set(&s->gauges.failing, s->healths.failing);
-    hl_shares_note(&s->shares, lane);
-}
-
-/* What is said of the destination; that something of ours cannot be sent says nothing of it. */
-static void judge(struct hl_sender *s, struct hl_parcel *p, const struct hl_transfer_result *result)
-{
-    struct hl_attempt_outcome *o = &p->outcome;
-    struct hl_health now = hl_healths_find(&s->healths, p->lane);
-    if (!result->is_permanent && !result->is_ours) {
-        bool was_failing, is_answered = result->http_status > 0;
-        bool is_first = !hl_healths_knows(&s->healths, p->lane);
-        uint64_t ms = (hl_clock_mono_us() - p->started_us) / 1000;
-        now = hl_healths_note(&s->healths, p->lane, p->started_ms, is_answered, ms, &was_failing);
-        hl_verdict_note_health(p, now, was_failing, result);
-        if (now.health == HL_LANE_FAILING && !was_failing)
-            hl_news_tell(s->news, HL_NEWS_FAILING, now.failing_since_ms, p, result);
-        else if (is_answered && (is_first || was_failing))
-            hl_news_tell(s->news, HL_NEWS_ANSWERS, 0, p, result);
-        note_change(s, p->lane);
-        if (is_first && !is_answered)
-            hl_recalls_ask(&s->recalls, p);
-    }
-    o->health = now.health;
-    o->failing_since_ms = now.failing_since_ms;
-}
-
 static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_transfer_result *result)
 {
     struct hl_sender *s = self;
@@ -286,9 +256,9 @@ static void on_attempt_end(void *self, struct hl_parcel *p, const struct hl_tran
     enum hl_attempt_verdict verdict = hl_verdict_of(&s->config->retried, p, result);
     hl_verdict_note(verdict, p, result, &s->gauges);
     if (verdict == HL_ATTEMPT_DEAD && !hl_is_alert_app(p->leased->app))
-        hl_news_tell(s->news, HL_NEWS_DEAD, 0, p, result);
+        hl_news_tell(s->watch.news, HL_NEWS_DEAD, 0, p, result);
     hl_attempt_span_end(p, result, verdict == HL_ATTEMPT_OK);
-    judge(s, p, result);
+    hl_watch_judge(&s->watch, p, result);
     hl_attempt_outcome_fini(o);
     o->report = result->report;
     o->next_ms = 0;
@@ -329,25 +299,6 @@ static void on_asked(struct hl_sender *s, struct hl_parcel *p);
 static void on_recorded(struct hl_sender *s, struct hl_parcel *p);
 static void on_stop(struct hl_sender *s);
 
-/* What others have found out, or an earlier process; not what the store has not been told yet. */
-static void learn(struct hl_sender *s, const struct hl_leased *l)
-{
-    if (hl_healths_learn(&s->healths, l->lane, l->failing_since_ms))
-        note_change(s, l->lane);
-}
-
-/* What an earlier process has seen. */
-static void recall(struct hl_sender *s, struct hl_msg *reply)
-{
-    struct hl_silence silence;
-    hl_recalls_take(&s->recalls, reply, &silence);
-    if (!hl_healths_recall(&s->healths, silence.lane, silence.n, silence.since_ms))
-        return;
-    hl_verdict_log_failing(silence.to, silence.since_ms, silence.error);
-    hl_news_post(s->news, HL_NEWS_FAILING, silence.since_ms, silence.to, silence.error);
-    note_change(s, silence.lane);
-}
-
 static void take_messages(struct hl_sender *s)
 {
     for (struct hl_msg *msg = hl_mailbox_take(&s->box), *next; msg; msg = next) {
@@ -355,7 +306,7 @@ static void take_messages(struct hl_sender *s)
         switch (msg->type) {
         case HL_STORE_LEASED:
             HL_CRASH_POINT(LEASE_COMMITTED);
-            learn(s, HL_CONTAINER_OF(msg, struct hl_leased, msg));
+            hl_watch_learn(&s->watch, HL_CONTAINER_OF(msg, struct hl_leased, msg));
             hl_docket_add(&s->docket, msg);
             hl_ledger_use_credit(&s->ledger);
             break;
@@ -366,7 +317,7 @@ static void take_messages(struct hl_sender *s)
             on_recorded(s, HL_CONTAINER_OF(msg, struct hl_parcel, outcome.m.msg));
             break;
         case HL_STORE_LIST_DELIVERIES:
-            recall(s, msg);
+            hl_watch_recall(&s->watch, msg);
             break;
         case HL_DIRECT:
             take_direct(s, HL_CONTAINER_OF(msg, struct hl_direct, msg));
@@ -428,9 +379,7 @@ static void on_recorded(struct hl_sender *s, struct hl_parcel *p)
 {
     p->away--;
     HL_CRASH_POINT(OUTCOME_COMMITTED);
-    if (p->outcome.m.rc == HL_OK && p->outcome.verdict != HL_ATTEMPT_ABANDONED &&
-        p->outcome.health == HL_LANE_FAILING)
-        hl_healths_confirm(&s->healths, p->lane);
+    hl_watch_confirm(&s->watch, p);
     if (p->state == HL_PARCEL_RECORDING && hl_ledger_is_passing(p->outcome.m.rc) &&
         !s->is_stopping) {
         hl_docket_move_for(&s->docket, p, HL_PARCEL_UNRECORDED, AGAIN_MS);
@@ -543,7 +492,7 @@ void hl_sender_free(struct hl_sender *sender)
     }
     hl_docket_fini(&sender->docket);
     hl_shares_fini(&sender->shares);
-    hl_healths_fini(&sender->healths);
+    hl_watch_fini(&sender->watch);
     hl_courier_fini(&sender->courier);
     free(sender);
 }
