@@ -435,6 +435,7 @@ test('what was sent and what came back are seen beside the list, and as a page',
     const { ask, call, ended, open, receiver } = await scene(t);
     receiver.script('/a', (x) => x.send(400, { 'content-type': 'text/plain' }, 'no such customer'));
     await call('/run', { webhookEndpoint: receiver.url('/a?key=query-secret') });
+    await ended(1); // so that it is the older one
     await call('/run', { webhookEndpoint: receiver.url('/b') });
     await ended(2);
     const page = await open('#/deliveries', { complaints: /404/ });
