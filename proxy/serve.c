@@ -194,51 +194,56 @@ static void forget_visits(struct hl_service *s, uint32_t workers)
 static const struct hl_rest_stop stop_calls = {
     .set_aside = hl_control_set_aside, .take_back = hl_control_take_back, .quit = hl_control_quit};
 
-static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
+static bool start_loop(struct hl_control *ctl, char *why, size_t why_len)
 {
-    const struct hl_config *config = ctl->config;
-    ctl->service.config = config;
-    atomic_init(&ctl->service.memory_left, hl_store_memory_max(config));
-    ctl->service.readiness = &ctl->readiness;
-    ctl->service.app = &ctl->supervisor.gauges;
-    hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
-    hl_gate_close_at_start(&ctl->service.connections.gate, config);
-    if (!probe_ports(config, why, why_len))
-        return false;
     hl_loop_memory_set();
     if (!hl_control_open(ctl)) {
         snprintf(why, why_len, "cannot make an event loop");
         return false;
     }
     int err = hl_work_pool_start(&ctl->loop);
-    if (err != 0) {
+    if (err != 0)
         snprintf(why, why_len,
             "cannot start the threads that read and write long bodies: %s; the limit of processes "
             "(pids.max of the container, or ulimit -u) is too low",
             strerror(err));
-        return false;
-    }
-    if (!prepare_tls(ctl, why, why_len) || !prepare_app(ctl, why, why_len))
-        return false;
+    return err == 0;
+}
+
+static bool open_store(struct hl_control *ctl, char *why, size_t why_len)
+{
+    const struct hl_config *config = ctl->config;
+    struct hl_service *service = &ctl->service;
     hl_journals_init(&ctl->journals, config->max_followers);
-    ctl->service.journals = &ctl->journals;
+    service->journals = &ctl->journals;
     warn_of_exposed_database(config);
     if (hl_store_open(&ctl->store, config, why, why_len) != HL_OK)
         return false;
-    ctl->service.store = ctl->store;
-    if (hl_auth_open(&ctl->service.auth, config, ctl->store, why, why_len) != HL_OK)
+    service->store = ctl->store;
+    return hl_auth_open(&service->auth, config, ctl->store, why, why_len) == HL_OK;
+}
+
+static bool start_sender(struct hl_control *ctl, char *why, size_t why_len)
+{
+    struct hl_service *service = &ctl->service;
+    if (hl_tracer_start(&service->tracer, ctl->environment, ctl->config->otel_service_name) !=
+        HL_OK)
         return false;
-    if (hl_tracer_start(&ctl->service.tracer, ctl->environment, config->otel_service_name) != HL_OK)
+    if (!hl_herald_init(&ctl->herald, service, &ctl->loop, &ctl->wheel))
         return false;
-    if (!hl_herald_init(&ctl->herald, &ctl->service, &ctl->loop, &ctl->wheel))
-        return false;
-    struct hl_sender_parts of_sender = {.config = config,
+    struct hl_sender_parts parts = {.config = ctl->config,
         .store = ctl->store,
-        .tracer = ctl->service.tracer,
+        .tracer = service->tracer,
         .news = hl_herald_news(&ctl->herald)};
-    if (hl_sender_start(&ctl->sender, &of_sender, why, why_len) != HL_OK)
+    if (hl_sender_start(&ctl->sender, &parts, why, why_len) != HL_OK)
         return false;
     hl_herald_start(&ctl->herald, ctl->store, ctl->sender);
+    return true;
+}
+
+static bool open_admin(struct hl_control *ctl, char *why, size_t why_len)
+{
+    const struct hl_config *config = ctl->config;
     struct hl_rest_parts parts = {.config = config,
         .store = ctl->store,
         .service = &ctl->service,
@@ -259,8 +264,23 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
         .tls = config->admin_tls ? ctl->tls : NULL,
         .started_ms = hl_clock_wall_ms()};
     hl_recorder_start(&ctl->recorder, &ctl->wheel, &view);
-    if (hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) !=
-        HL_OK)
+    return hl_admin_open(&ctl->admin, &ctl->loop, &ctl->wheel, &ctl->reader, &view, why, why_len) ==
+           HL_OK;
+}
+
+static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
+{
+    const struct hl_config *config = ctl->config;
+    ctl->service.config = config;
+    atomic_init(&ctl->service.memory_left, hl_store_memory_max(config));
+    ctl->service.readiness = &ctl->readiness;
+    ctl->service.app = &ctl->supervisor.gauges;
+    hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
+    hl_gate_close_at_start(&ctl->service.connections.gate, config);
+    if (!probe_ports(config, why, why_len) || !start_loop(ctl, why, why_len) ||
+        !prepare_tls(ctl, why, why_len) || !prepare_app(ctl, why, why_len) ||
+        !open_store(ctl, why, why_len) || !start_sender(ctl, why, why_len) ||
+        !open_admin(ctl, why, why_len))
         return false;
     if (hl_auth_is_complete(ctl->service.auth))
         hl_rest_tell_start(ctl->rest);

@@ -88,13 +88,51 @@ static bool keep_head(struct hl_run *run, const struct hl_head *head)
     return false;
 }
 
-/* The final head: everything about the response is decided here. */
-static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
+static struct hl_response_edit edit_of(
+    const struct hl_run *run, const struct hl_head *head, bool is_kept)
+{
+    const struct hl_client *c = run->client;
+    bool is_event_stream = run->response.is_event_stream;
+    return (struct hl_response_edit){
+        .run_id = &run->id,
+        .date = hl_date_now(run->runs->date),
+        .caller_minor = run->caller.minor,
+        .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
+        .is_head_request = run->request.method == HL_METHOD_HEAD,
+        .is_event_stream = is_event_stream,
+        .preference_applied = run->caller.is_preference_applied,
+        .is_unkept =
+            !is_kept && (run->terms.asks_keep || (run->terms.keeps_stream && is_event_stream)),
+        .selects_own = run->caller.offers_hookline,
+        .cors = c->cors,
+        .framing = run->response.framing,
+        .content_length = head->content_length,
+        .wants_trailers = run->response.framing == HL_FRAMING_CHUNKED,
+    };
+}
+
+/* The head as the caller gets it is in `pass`. False: it cannot be passed on, and the run has failed. */
+static bool edit_for_caller(
+    struct hl_run *run, const struct hl_head *head, bool is_kept, struct hl_passage *pass)
 {
     struct hl_runs *runs = run->runs;
     struct hl_client *c = run->client;
+    c->status = head->status;
+    if (run->response.is_event_stream)
+        c->mode = HL_MODE_STREAM;
+    if (run->response.framing == HL_FRAMING_UNTIL_CLOSE)
+        c->must_close = true;
+    struct hl_response_edit edit = edit_of(run, head, is_kept);
+    c->must_close = c->must_close || edit.closes;
+    pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
+    if (pass->out_n == 0)
+        fail_bad_response(run, hl_refusal_make(HL_REFUSAL_APP_HEAD_NOT_PASSED));
+    return pass->out_n > 0;
+}
+
+static void note_head(struct hl_run *run, const struct hl_head *head)
+{
     const struct hl_field *type = hl_head_field(head, HL_FIELD_CONTENT_TYPE);
-    HL_CRASH_POINT(CALL_ANSWERED);
     run->response.status = head->status;
     run->response.size = head->framing == HL_FRAMING_LENGTH || head->framing == HL_FRAMING_NONE
                              ? run->response.messages.left
@@ -102,6 +140,13 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
     run->response.keeps_connection = head->is_persistent;
     hl_upstream_note_head(run->app.upstream, head);
     run->response.is_event_stream = type && hl_is_event_stream(type->value);
+}
+
+/* The final head: everything about the response is decided here. */
+static bool take_final_head(struct hl_run *run, const struct hl_head *head, struct hl_passage *pass)
+{
+    HL_CRASH_POINT(CALL_ANSWERED);
+    note_head(run, head);
     bool is_kept = (run->stream || run->terms.keeps_stream) && hl_stream_choice_make(run, head);
     run->response.framing = hl_passage_framing(run, head);
     if (run->store.record == HL_RECORD_OPEN) {
@@ -117,38 +162,11 @@ static bool take_final_head(struct hl_run *run, const struct hl_head *head, stru
         return false;
     }
     if (run->request.half != HL_REQUEST_HELD)
-        hl_page_drop(&run->request.page, &runs->pages);
+        hl_page_drop(&run->request.page, &run->runs->pages);
     run->response.beats = find_beats(run, head);
     hl_sse_init(&run->response.sse);
-    if (c) {
-        c->status = head->status;
-        if (run->response.is_event_stream)
-            c->mode = HL_MODE_STREAM;
-        if (run->response.framing == HL_FRAMING_UNTIL_CLOSE)
-            c->must_close = true;
-        struct hl_response_edit edit = {
-            .run_id = &run->id,
-            .date = hl_date_now(runs->date),
-            .caller_minor = run->caller.minor,
-            .closes = hl_client_closes_after(c) && !head->is_websocket_upgrade,
-            .is_head_request = run->request.method == HL_METHOD_HEAD,
-            .is_event_stream = run->response.is_event_stream,
-            .preference_applied = run->caller.is_preference_applied,
-            .is_unkept = !is_kept && (run->terms.asks_keep || (run->terms.keeps_stream &&
-                                                                  run->response.is_event_stream)),
-            .selects_own = run->caller.offers_hookline,
-            .cors = c->cors,
-            .framing = run->response.framing,
-            .content_length = head->content_length,
-            .wants_trailers = run->response.framing == HL_FRAMING_CHUNKED,
-        };
-        c->must_close = c->must_close || edit.closes;
-        pass->out_n = hl_edit_response(runs->scratch, runs->scratch_cap, head, &edit);
-        if (pass->out_n == 0) {
-            fail_bad_response(run, hl_refusal_make(HL_REFUSAL_APP_HEAD_NOT_PASSED));
-            return false;
-        }
-    }
+    if (run->client && !edit_for_caller(run, head, is_kept, pass))
+        return false;
     if (run->response.is_event_stream)
         hl_run_count_long(run);
     hl_progress_response(run, HL_RESPONSE_BODY);

@@ -188,6 +188,29 @@ static HL_COLD void note_tags(struct hl_client *c, struct hl_run *run, struct hl
     hl_access_set_tags(c, tags);
 }
 
+static void take_plan(struct hl_run *run, struct hl_client *c, const struct hl_worker *w)
+{
+    const struct hl_plan *plan = &w->plan;
+    c->mode = plan->is_async && !plan->terms.has_caller ? HL_MODE_ASYNC : HL_MODE_SYNC;
+    run->is_pass = plan->kind == HL_PLAN_PASS;
+    if (plan->tags.n > 0)
+        note_tags(c, run, plan->tags);
+    run->request.method = c->method;
+    run->caller.minor = c->minor;
+    run->caller.is_websocket = plan->is_websocket;
+    run->caller.offers_hookline =
+        plan->is_websocket && hl_subprotocol_offers_own(&c->callers->head);
+    run->caller.is_preference_applied = plan->prefers_async && plan->is_async;
+    run->request.framing = c->messages.framing;
+    run->store.has_webhook = plan->webhook_url.n > 0;
+    run->terms = plan->terms;
+    run->app.slot_wait.priority = plan->terms.priority;
+    run->app.slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
+    run->request.is_whole = c->body_done;
+    if (w->allowance.quota)
+        run->allowance = w->allowance;
+}
+
 static size_t start_run(struct hl_client *c, struct hl_str rest)
 {
     struct hl_worker *w = hl_worker_of(c->callers);
@@ -201,23 +224,7 @@ static size_t start_run(struct hl_client *c, struct hl_str rest)
     }
     struct hl_call_trace trace;
     hl_call_trace_begin(&trace, c, run, head, plan);
-    c->mode = plan->is_async && !plan->terms.has_caller ? HL_MODE_ASYNC : HL_MODE_SYNC;
-    run->is_pass = plan->kind == HL_PLAN_PASS;
-    if (plan->tags.n > 0)
-        note_tags(c, run, plan->tags);
-    run->request.method = c->method;
-    run->caller.minor = c->minor;
-    run->caller.is_websocket = plan->is_websocket;
-    run->caller.offers_hookline = plan->is_websocket && hl_subprotocol_offers_own(head);
-    run->caller.is_preference_applied = plan->prefers_async && plan->is_async;
-    run->request.framing = c->messages.framing;
-    run->store.has_webhook = plan->webhook_url.n > 0;
-    run->terms = plan->terms;
-    run->app.slot_wait.priority = plan->terms.priority;
-    run->app.slot_wait.subject = w->principal ? w->principal->identity_hash : 0;
-    run->request.is_whole = c->body_done;
-    if (w->allowance.quota)
-        run->allowance = w->allowance;
+    take_plan(run, c, w);
     bool is_told = plan->is_async || run->store.has_webhook || plan->terms.keeps_stream;
     if (!write_page(run, c, head, plan, &trace) ||
         (is_told && !(run->store.accept = make_accept(run, w, head, plan, trace.kept)))) {
