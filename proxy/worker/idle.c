@@ -33,14 +33,18 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
     return ended;
 }
 
+static bool is_stored(const struct hl_store_gauges *store)
+{
+    return hl_counter_get(&store->queued_runs) > 0 || hl_counter_get(&store->waiting_runs) > 0 ||
+           hl_counter_get(&store->pending_deliveries) > 0;
+}
+
 static bool is_busy(struct hl_idle *idle)
 {
-    const struct hl_store_gauges *store = hl_store_get_gauges(idle->service->store);
     uint64_t now, ended = count_runs(idle->service, &now);
     bool has_ended = ended != idle->ended; /* one that began and ended between two looks */
     idle->ended = ended;
-    return has_ended || now > 0 || hl_counter_get(&store->queued_runs) > 0 ||
-           hl_counter_get(&store->pending_deliveries) > 0;
+    return has_ended || now > 0 || is_stored(hl_store_get_gauges(idle->service->store));
 }
 
 static void arm(struct hl_idle *idle)

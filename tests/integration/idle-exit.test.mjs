@@ -85,6 +85,18 @@ test('a webhook that waits for its next attempt keeps it', async (t) => {
     await assertEndsOfIdleness(sidecar, end, receiver.deliveries('/hook')[2].at);
 });
 
+test('a run that waits for its next attempt keeps it', async (t) => {
+    let calls = 0;
+    const { sidecar, call, app } = await stage(t, {
+        app: (x) => x.json({}, calls++ === 0 ? 503 : 200),
+        env: { ...IDLE, HOOKLINE_RUN_ATTEMPTS: '2', HOOKLINE_RUN_RETRY_ON: '503', HOOKLINE_RUN_RETRY_DELAY: '8s' },
+    });
+    const end = ending(sidecar);
+    await call(RUN, { query: { async: 'true' } });
+    await until('the last attempt', () => app.requests.length === 2);
+    await assertEndsOfIdleness(sidecar, end, app.requests[1].at);
+});
+
 test('an open WebSocket keeps it', async (t) => {
     const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await new Promise((resolve) => sockets.once('listening', resolve));

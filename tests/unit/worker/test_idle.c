@@ -71,10 +71,10 @@ Test(idle, is_never_told_where_that_is_not_wanted)
 }
 
 /* What keeps it busy, and where. */
-static struct hl_counter *const reasons[] = {
-    &worker.runs.count, &fake_store.gauges.queued_runs, &fake_store.gauges.pending_deliveries};
+static struct hl_counter *const reasons[] = {&worker.runs.count, &fake_store.gauges.queued_runs,
+    &fake_store.gauges.waiting_runs, &fake_store.gauges.pending_deliveries};
 
-Test(idle, waits_while_a_run_goes_on_or_waits_or_is_to_be_delivered)
+Test(idle, waits_while_a_run_goes_on_or_waits_or_is_to_be_tried_again_or_delivered)
 {
     start();
     for (size_t i = 0; i < HL_ARRAY_LEN(reasons); i++) {
