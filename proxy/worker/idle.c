@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/metric.h"
+#include "body/journals.h"
 #include "caller/metrics.h"
 #include "config/config.h"
 #include "run/runs.h"
@@ -18,14 +19,27 @@
 #define LOOKS_PER_TIME 10 /* so much later at the most, in parts of the time, it is noticed */
 #define LOOK_MOST_MS   1000
 
-/* Runs that have ended, and in `*now` how many there are. */
+/* Answered, by the app of whichever replica. */
+static uint64_t count_answered(const struct hl_worker_metrics *m)
+{
+    uint64_t n = 0;
+    for (int method = 0; method < HL_METHOD_COUNT; method++)
+        for (int mode = 0; mode < HL_MODE_OTHER; mode++)
+            for (int class = 0; class < HL_CODE_CLASS_COUNT; class ++)
+                n += hl_counter_get(&m->requests[method][mode][class]);
+    return n;
+}
+
+/* Runs and calls that have ended, and in `*now` how many there are. A run may be inside another replica: then this one
+ * has only its caller, or who follows its stream. */
 static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
 {
     uint64_t ended = 0;
-    *now = 0;
+    *now = hl_journals_followers(service->journals);
     for (uint32_t i = 0; i < service->worker_count; i++) {
         const struct hl_worker *w = service->workers[i];
-        *now += hl_counter_get(&w->runs.count);
+        *now += hl_counter_get(&w->runs.count) + hl_counter_get(&w->metrics.calls_in_flight);
+        ended += count_answered(&w->metrics);
         for (int mode = 0; mode < HL_MODE_COUNT; mode++)
             for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
                 ended += hl_counter_get(&w->metrics.runs_finished[mode][state]);

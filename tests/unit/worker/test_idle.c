@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "body/journals.h"
 #include "config/config.h"
 #include "fake_store.h"
 #include "loop_fixture.h"
@@ -16,6 +17,7 @@ static struct hl_worker worker; /* never started: only its figures are used */
 static struct hl_worker *workers[] = {&worker};
 static struct hl_service service = {
     .config = &config, .workers = workers, .worker_count = HL_ARRAY_LEN(workers)};
+static struct hl_journals journals;
 static struct hl_idle idle;
 static unsigned told;
 
@@ -29,12 +31,15 @@ static void begin(void)
 {
     loop_begin();
     service.store = fake_store_begin();
+    hl_journals_init(&journals, 4);
+    service.journals = &journals;
     config.idle_exit_ms = 1;
 }
 
 static void end(void)
 {
     hl_idle_close(&idle);
+    hl_journals_fini(&journals);
     loop_end();
 }
 
@@ -72,9 +77,10 @@ Test(idle, is_never_told_where_that_is_not_wanted)
 
 /* What keeps it busy, and where. */
 static struct hl_counter *const reasons[] = {&worker.runs.count, &fake_store.gauges.queued_runs,
-    &fake_store.gauges.waiting_runs, &fake_store.gauges.pending_deliveries};
+    &fake_store.gauges.waiting_runs, &fake_store.gauges.pending_deliveries,
+    &worker.metrics.calls_in_flight};
 
-Test(idle, waits_while_a_run_goes_on_or_waits_or_is_to_be_tried_again_or_delivered)
+Test(idle, waits_while_a_run_or_its_caller_is_there_or_is_to_be_tried_again_or_delivered)
 {
     start();
     for (size_t i = 0; i < HL_ARRAY_LEN(reasons); i++) {
@@ -83,6 +89,32 @@ Test(idle, waits_while_a_run_goes_on_or_waits_or_is_to_be_tried_again_or_deliver
         cr_assert_eq(told, 0, "%zu", i);
         hl_counter_sub(reasons[i], 1);
     }
+    look(1);
+    cr_assert_eq(told, 1);
+}
+
+Test(idle, waits_while_somebody_follows_a_run)
+{
+    struct hl_id run = {{1}};
+    struct hl_follow_place place;
+    start();
+    cr_assert_eq(hl_journals_enter(&journals, &run, HL_STR("me"), &place), HL_FOLLOW_GRANTED);
+    look(3);
+    cr_assert_eq(told, 0);
+    hl_journals_leave(&place);
+    look(1);
+    cr_assert_eq(told, 1);
+}
+
+Test(idle, sees_a_call_that_came_and_was_answered_between_two_looks)
+{
+    start();
+    for (int i = 0; i < 3; i++) {
+        hl_counter_add(&worker.metrics.requests[HL_METHOD_POST][HL_MODE_SYNC][2], 1);
+        look(1);
+        cr_assert_eq(told, 0);
+    }
+    hl_counter_add(&worker.metrics.requests[HL_METHOD_GET][HL_MODE_OTHER][2], 1);
     look(1);
     cr_assert_eq(told, 1);
 }
