@@ -47,10 +47,12 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
     return ended;
 }
 
+/* What a database that cannot be asked has is not nothing. */
 static bool is_stored(const struct hl_store_gauges *store)
 {
     return hl_counter_get(&store->queued_runs) > 0 || hl_counter_get(&store->waiting_runs) > 0 ||
-           hl_counter_get(&store->pending_deliveries) > 0;
+           hl_counter_get(&store->pending_deliveries) > 0 ||
+           hl_counter_get(&store->is_uncounted) > 0;
 }
 
 static bool is_busy(struct hl_idle *idle)

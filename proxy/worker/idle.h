@@ -17,7 +17,7 @@ struct hl_idle {
 };
 
 /* Calls `on_idle`, once, when no run was in progress, queued or waiting for delivery for
- * HOOKLINE_IDLE_EXIT; never if that is 0. Health checks, REST and idle connections are not runs.
+ * HOOKLINE_IDLE_EXIT, and it was known; never if that is 0. Health checks, REST and idle connections are not runs.
  * Control thread; borrows all. */
 void hl_idle_start(struct hl_idle *idle, const struct hl_service *service, struct hl_wheel *wheel,
     void (*on_idle)(struct hl_idle *idle));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import WebSocket, { WebSocketServer } from 'ws';
 import { test } from './lib/case.mjs';
 import { SSE, eventsPath } from './lib/events.mjs';
+import { link } from './lib/link.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { RUN, stage } from './lib/stage.mjs';
@@ -170,4 +171,19 @@ test('a caller keeps the front at which he waits, and one who follows keeps the 
     doors.open();
     assert.equal((await answer).status, 200);
     for (const end of ends) assert.equal((await end).code, 0);
+});
+
+test('it does not end before it has asked its database what is queued', async (t) => {
+    const all = await fleet(t);
+    const cable = await link(t, all.database.url);
+    const front = await all.add('front', { hasApp: false, wait: 'readyz', env: { HOOKLINE_ROLE: 'front' } });
+    await front.begin();
+    await cable.cut();
+    const { app, sidecar } = await all.add('replica', { env: IDLE, url: cable.url, wait: 'healthz' });
+    const end = ending(sidecar);
+    await sleep(4000);
+    assert.ok(sidecar.isRunning);
+    await cable.heal();
+    assert.equal((await end).code, 0);
+    assert.equal(app.requests.length, 1);
 });

@@ -78,9 +78,9 @@ Test(idle, is_never_told_where_that_is_not_wanted)
 /* What keeps it busy, and where. */
 static struct hl_counter *const reasons[] = {&worker.runs.count, &fake_store.gauges.queued_runs,
     &fake_store.gauges.waiting_runs, &fake_store.gauges.pending_deliveries,
-    &worker.metrics.calls_in_flight};
+    &fake_store.gauges.is_uncounted, &worker.metrics.calls_in_flight};
 
-Test(idle, waits_while_a_run_or_its_caller_is_there_or_is_to_be_tried_again_or_delivered)
+Test(idle, waits_while_there_is_a_run_or_its_caller_or_a_delivery_or_nobody_knows)
 {
     start();
     for (size_t i = 0; i < HL_ARRAY_LEN(reasons); i++) {
