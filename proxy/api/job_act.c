@@ -183,10 +183,13 @@ static void start(struct hl_job_act *act, size_t i)
 
 void hl_job_act_begin(struct hl_job_act *act)
 {
+    size_t left = act->most;
     act->under_way = 1;
-    for (size_t i = 0; i < act->n; i++)
-        if (act->items[i].fate == HL_JOB_WAITING)
+    for (size_t i = 0; i < act->n && left > 0; i++)
+        if (act->items[i].fate == HL_JOB_WAITING) {
             start(act, i);
+            left--;
+        }
     if (--act->under_way == 0)
         act->on_end(act);
 }

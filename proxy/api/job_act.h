@@ -15,14 +15,14 @@ struct hl_job_act {
     /* Some of it may be done already: that is looked for. */
     bool looks;
     struct hl_job_item *items; /* those that wait get a fate, unless it is to be tried again */
-    size_t n;
+    size_t n, most;            /* of these that wait so many are begun, the others later */
     size_t under_way;
     struct hl_job_errand *errands[HL_JOB_PIECE_ITEMS];
     /* Each has a fate, or is to be tried again later. */
     void (*on_end)(struct hl_job_act *act);
 };
 
-/* All that wait; possibly over before it returns. */
+/* Possibly over before it returns. */
 void hl_job_act_begin(struct hl_job_act *act);
 void hl_job_act_fini(struct hl_job_act *act);
 

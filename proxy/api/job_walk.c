@@ -405,12 +405,15 @@ static void rest(struct hl_job_walk *w)
         wait(w, is_cut ? renew_ms(w) : left_ms, is_cut ? renew : act);
 }
 
-/* Half of the queue is for new calls. */
-static bool has_room(const struct hl_job_walk *w)
+/* How many items there is room for: half of the queue is for new calls, and what waits for a retry is in it. */
+static size_t room(const struct hl_job_walk *w)
 {
     const struct hl_store_gauges *gauges = hl_store_get_gauges(w->calls->parts.store);
-    uint64_t most = w->calls->parts.config->max_queued_runs;
-    return w->plan.what != HL_JOB_RERUN || hl_counter_get(&gauges->queued_runs) < (most + 1) / 2;
+    uint64_t half = ((uint64_t)w->calls->parts.config->max_queued_runs + 1) / 2;
+    uint64_t taken = hl_counter_get(&gauges->queued_runs) + hl_counter_get(&gauges->waiting_runs);
+    if (w->plan.what != HL_JOB_RERUN)
+        return SIZE_MAX;
+    return taken < half ? (size_t)(half - taken) : 0;
 }
 
 static void act(struct hl_job_walk *w)
@@ -422,11 +425,9 @@ static void act(struct hl_job_walk *w)
     w->act.project = w->project;
     w->act.items = w->now.items;
     w->act.n = w->now.count;
+    w->act.most = room(w);
     w->act.on_end = on_acted;
-    if (has_room(w))
-        hl_job_act_begin(&w->act);
-    else
-        on_acted(&w->act);
+    hl_job_act_begin(&w->act);
 }
 
 static void act_again(struct hl_job_walk *w)

@@ -5,7 +5,7 @@ import { fleet } from './lib/replicas.mjs';
 import { assertRefused, control } from './lib/rest.mjs';
 import { run } from './lib/sidecar.mjs';
 import { RUN, UUID_V7, stage } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, sleep, until } from './lib/until.mjs';
 
 const JOBS = '/v2/projects/p/jobs';
 const RUNS = '/v2/projects/p/runs';
@@ -263,6 +263,39 @@ test('a replica that dies leaves its job to another, which makes one run of each
     assert.equal(times.size, 210);
     assert.deepEqual([...times.values()].filter((n) => n !== 1), []);
 });
+
+for (const store of ON_DISK)
+    test(`${store}: a job leaves half of the queue to new calls, also while what it made waits for its retries`, async (t) => {
+        const fails = { status: 404 };
+        const app = async (x) => {
+            await x.body();
+            await x.send(fails.status);
+        };
+        const env = {
+            HOOKLINE_MAX_QUEUED_RUNS: '12',
+            HOOKLINE_APP_CONCURRENCY: '1', // who is inside is not in the queue
+            HOOKLINE_RUN_ATTEMPTS: '2',
+            HOOKLINE_RUN_RETRY_ON: '503',
+            HOOKLINE_RUN_RETRY_DELAY: '5m',
+        };
+        const all = await staged(t, store, { app, env });
+        for (const n of [8, 16]) {
+            await begin(all, Array(8).fill('{}'));
+            await count_of(all.ask, 'state=failure', n);
+        }
+        fails.status = 503;
+        const id = await made(all.ask, { what: 'rerun', filter: { state: 'failure' } });
+        const waiting = (n) => until(`${n} wait`, async () => (await all.sidecar.metric('hookline_runs_waiting_retry')) >= n);
+        await waiting(6);
+        await sleep(2500); // it looks each second
+        assert.ok((await shown(all.ask, id)).done <= 6 + 1);
+        await begin(all, Array(4).fill('{}'));
+        await waiting(10);
+        fails.status = 200;
+        const { job_id } = (await all.ask('POST', JOBS, { body: { what: 'cancel', filter: { state: 'queued' } } })).json();
+        await ended(all.ask, job_id);
+        assert.deepEqual([(await ended(all.ask, id)).done, (await reruns(all.ask)).size], [16, 16]);
+    });
 
 test('a job is stopped, what was done stays done, and the rest waits for ever', async (t) => {
     const all = await stage(t, { app: failing().app });

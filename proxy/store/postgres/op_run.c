@@ -333,6 +333,8 @@ static void note_release(struct hl_pg_store *s, struct hl_pg_op *op)
 {
     if (hl_pg_run_map_end(&s->runs, &claimed_of(op)->run_id, claimed_of(op)->epoch))
         hl_pg_bodies_drop(s, &claimed_of(op)->run_id);
+    if (op->rc == HL_OK && release_of(op)->is_retry)
+        hl_counter_add(&s->gauges.waiting_runs, 1);
     s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_notify_all(s); /* its app takes no calls: others' may */
 }
