@@ -8,13 +8,13 @@
 struct subject {
     struct hl_list node; /* in `idle` iff nothing waits */
     struct hl_id key;
-    uint32_t waiting;
+    uint32_t waiting, put_off; /* the latter are among the former */
     int64_t last;
 };
 
 struct hl_turn_change {
     struct subject *subject;
-    uint32_t waiting;
+    uint32_t waiting, put_off;
     int64_t last;
 };
 
@@ -92,7 +92,7 @@ static void note(struct hl_turns *turns, struct subject *s)
         turns->cap_changes = cap;
     }
     turns->changes[turns->n_changes++] =
-        (struct hl_turn_change){.subject = s, .waiting = s->waiting, .last = s->last};
+        (struct hl_turn_change){s, s->waiting, s->put_off, s->last};
 }
 
 static void set(struct hl_turns *turns, struct subject *s, uint32_t waiting, int64_t last)
@@ -125,6 +125,7 @@ void hl_turns_rollback(struct hl_turns *turns)
 {
     while (turns->n_changes > 0) {
         struct hl_turn_change *change = &turns->changes[--turns->n_changes];
+        change->subject->put_off = change->put_off;
         set(turns, change->subject, change->waiting, change->last);
     }
     memcpy(turns->now, turns->before, sizeof(turns->now));
@@ -178,8 +179,31 @@ void hl_turns_start(struct hl_turns *turns, enum hl_priority class, uint64_t sub
         forget_idle(turns);
 }
 
+void hl_turns_put_off(
+    struct hl_turns *turns, enum hl_priority class, uint64_t subject, int64_t turn)
+{
+    hl_turns_take(turns, class, subject, turn);
+    struct subject *s = find(turns, class, subject);
+    if (s)
+        s->put_off++;
+}
+
+void hl_turns_call_back(struct hl_turns *turns, enum hl_priority class, uint64_t subject)
+{
+    struct subject *s = find(turns, class, subject);
+    hl_turns_leave(turns, class, subject);
+    if (s && s->put_off > 0)
+        s->put_off--;
+}
+
 uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
 {
     const struct subject *s = find(turns, class, subject);
     return s ? s->waiting : 0;
+}
+
+uint32_t hl_turns_queued(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
+{
+    const struct subject *s = find(turns, class, subject);
+    return s ? s->waiting - s->put_off : 0;
 }

@@ -43,7 +43,12 @@ void hl_turns_take(struct hl_turns *turns, enum hl_priority class, uint64_t subj
 void hl_turns_start(struct hl_turns *turns, enum hl_priority class, uint64_t subject, int64_t turn);
 /* One waits no more, and does not start. */
 void hl_turns_leave(struct hl_turns *turns, enum hl_priority class, uint64_t subject);
-/* How many of `subject` wait. */
+/* One waits that has its turn already, and may not start before it is called back: then it waits no more. */
+void hl_turns_put_off(
+    struct hl_turns *turns, enum hl_priority class, uint64_t subject, int64_t turn);
+void hl_turns_call_back(struct hl_turns *turns, enum hl_priority class, uint64_t subject);
+/* How many of `subject` wait; how many of these are not put off. */
 uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, uint64_t subject);
+uint32_t hl_turns_queued(const struct hl_turns *turns, enum hl_priority class, uint64_t subject);
 
 #endif

@@ -121,7 +121,7 @@ enum hl_err hl_backlog_may_start(struct hl_backlog *b, const struct hl_key *key,
     if (err != HL_ERR_BUSY)
         return err;
     for (int i = 0; i < HL_PRIORITIES; i++)
-        b->blocked.queued[i] += hl_turns_waiting(&b->turns, (enum hl_priority)i, place->subject);
+        b->blocked.queued[i] += hl_turns_queued(&b->turns, (enum hl_priority)i, place->subject);
     return HL_ERR_STALE;
 }
 
@@ -142,14 +142,14 @@ uint64_t hl_backlog_ready(const struct hl_backlog *b)
 
 void hl_backlog_put_off(struct hl_backlog *b, const struct hl_queue_place *place, int64_t due_ms)
 {
-    hl_turns_take(&b->turns, place->class, place->subject, place->turn);
+    hl_turns_put_off(&b->turns, place->class, place->subject, place->turn);
     b->now.waiting_runs++;
     hl_backlog_note_start_by(b, due_ms);
 }
 
 void hl_backlog_call_back(struct hl_backlog *b, const struct hl_queue_place *place)
 {
-    hl_turns_leave(&b->turns, place->class, place->subject);
+    hl_turns_call_back(&b->turns, place->class, place->subject);
     b->now.waiting_runs--;
 }
 

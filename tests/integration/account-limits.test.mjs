@@ -351,6 +351,40 @@ for (const store of ['sqlite', 'memory'])
         assert.ok(sidecar);
     });
 
+for (const store of ['sqlite', 'memory'])
+    test(`${store}: others pass an account at max_running whose runs wait for their retries, too`, async (t) => {
+        const door = gate();
+        const seen = { retried: 0, held: 0, other: 0 };
+        const app = async (x) => {
+            const who = x.get('x-who');
+            seen[who]++;
+            await x.body();
+            if (who === 'held') await door.promise;
+            await x.send(who === 'retried' ? 503 : 200);
+        };
+        const env = {
+            HOOKLINE_STORE: store,
+            HOOKLINE_RUN_ATTEMPTS: '2',
+            HOOKLINE_RUN_RETRY_ON: '503',
+            HOOKLINE_RUN_RETRY_DELAY: '5m',
+        };
+        const { call, as, create, sidecar } = await locked(t, { max_running: 1 }, { app, env });
+        const other = as((await create()).token);
+        const accept = async (with_, who) =>
+            assert.equal((await with_(RUN, { query: { async: 'true' }, headers: { 'x-who': who } })).status, 202);
+        for (let i = 0; i < 5; i++) await accept(call, 'retried');
+        await until('they wait', async () => (await sidecar.metric('hookline_runs_waiting_retry')) === 5);
+        const held = call(RUN, { headers: { 'x-who': 'held' } });
+        await until('the account is full', () => seen.held === 1);
+        await accept(call, 'held');
+        for (let i = 0; i < 3; i++) await accept(other, 'other');
+        await until('the others pass', () => seen.other === 3);
+        assert.equal(seen.held, 1);
+        door.open();
+        assert.equal((await held).status, 200);
+        await until('its own has its turn', () => seen.held === 2);
+    });
+
 test('what waits for its account waits after a restart, too, and goes on when the limit is lifted', async (t) => {
     const { doors, counts, app } = waiting();
     const { call, change, sidecar } = await locked(t, { max_running: 1 }, { app });

@@ -77,6 +77,27 @@ Test(turn, what_is_rolled_back_has_not_been)
     hl_turns_fini(&turns);
 }
 
+Test(turn, what_is_put_off_waits_and_is_not_queued_also_after_a_rollback)
+{
+    struct hl_turns turns;
+    hl_turns_init(&turns);
+    (void)hl_turns_give(&turns, NORMAL, ANN);
+    hl_turns_put_off(&turns, NORMAL, ANN, 7);
+    hl_turns_begin(&turns);
+    hl_turns_put_off(&turns, NORMAL, ANN, 8);
+    hl_turns_call_back(&turns, NORMAL, ANN);
+    hl_turns_call_back(&turns, NORMAL, ANN);
+    cr_assert_eq(hl_turns_waiting(&turns, NORMAL, ANN), 1);
+    cr_assert_eq(hl_turns_queued(&turns, NORMAL, ANN), 1);
+    hl_turns_rollback(&turns);
+    cr_assert_eq(hl_turns_waiting(&turns, NORMAL, ANN), 2);
+    cr_assert_eq(hl_turns_queued(&turns, NORMAL, ANN), 1);
+    hl_turns_call_back(&turns, NORMAL, ANN);
+    cr_assert_eq(hl_turns_waiting(&turns, NORMAL, ANN), 1);
+    cr_assert_eq(hl_turns_queued(&turns, NORMAL, ANN), 1);
+    hl_turns_fini(&turns);
+}
+
 Test(turn, subjects_that_have_gone_are_forgotten)
 {
     struct hl_turns turns;
