@@ -291,12 +291,17 @@ bool hl_quota_blocked_has(const struct hl_quota_blocked *b, uint64_t subject)
     return false;
 }
 
-uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *key)
+uint64_t hl_quota_subject_by(const struct hl_quota *quota, const struct hl_key *key)
 {
     char text[HL_ID_TEXT];
+    hl_id_format(&quota->account, text);
+    return hl_key_subject(key, (struct hl_str){text, sizeof(text)});
+}
+
+uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *key)
+{
     if (!quota->has_subject) {
-        hl_id_format(&quota->account, text);
-        quota->subject = hl_key_subject(key, (struct hl_str){text, sizeof(text)});
+        quota->subject = hl_quota_subject_by(quota, key);
         quota->has_subject = true;
     }
     return quota->subject;

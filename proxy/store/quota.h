@@ -170,6 +170,8 @@ static inline struct hl_quota *hl_quota_blocked_first(struct hl_quotas *quotas)
 struct hl_quota *hl_quota_blocked_find(
     struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject);
 uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *key);
+/* The same by any key; the other one is always given that of `key`. */
+uint64_t hl_quota_subject_by(const struct hl_quota *quota, const struct hl_key *key);
 /* May a run of the subject start? OK: `*place` is where it has a place then, NULL: its account has no such
  * limit. BUSY: it may not, and is blocked now. NOMEM. `key` hashes subjects. */
 HL_MUST_CHECK enum hl_err hl_quota_blocked_ask(struct hl_quota_blocked *b, const struct hl_key *key,

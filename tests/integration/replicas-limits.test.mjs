@@ -1,5 +1,6 @@
 // Limits with replicas: changed at one they hold at the others; the queue's, rates and calls at once are shared.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { FILE, onFailure, test } from './lib/case.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { link } from './lib/link.mjs';
@@ -78,6 +79,34 @@ test('max_queued is of all replicas together; a known key is answered by either'
     }
     doors.open();
     await until('there is room again', async () => (await accept(call, 'new')).status === 202);
+});
+
+test('max_running of queued runs holds while the key is being changed', async (t) => {
+    let inside = 0;
+    let most = 0;
+    let ended = 0;
+    const app = async (x) => {
+        most = Math.max(most, ++inside);
+        await x.body();
+        await sleep(50);
+        inside--;
+        ended++;
+        await x.send(200);
+    };
+    const all = await fleet(t, { app, env: { HOOKLINE_AUTH: 'jwt' } });
+    const before = all.database.env.HOOKLINE_KEY;
+    const after = randomBytes(32).toString('hex');
+    const replicas = [
+        await all.add('a', { env: { HOOKLINE_PREVIOUS_KEY: after } }),
+        await all.add('b', { env: { HOOKLINE_KEY: after, HOOKLINE_PREVIOUS_KEY: before } }),
+    ];
+    const body = { name: 'ci', expires_at: new Date(Date.now() + 3_600_000).toISOString(), max_running: 2 };
+    const { token } = (await replicas[0].ask('POST', ACCOUNTS, { body })).json();
+    const headers = { authorization: `Bearer ${token}` };
+    for (const { call } of replicas) assert.equal((await call(RUN, { headers })).status, 200); // both know the account
+    await Promise.all(Array.from({ length: 24 }, (_, i) => replicas[i % 2].begin({ headers })));
+    await until('all have run', () => ended === 26);
+    assert.ok(most <= 2, `${most} at once`);
 });
 
 test('max_running of queued runs is of all replicas together', async (t) => {

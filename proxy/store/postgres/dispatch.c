@@ -85,36 +85,60 @@ static void leave_reserved(struct hl_pg_store *s)
             hl_quota_leave(q);
 }
 
-/* Accounts that have, or had, a max_running, and how many more this replica may have of each. The list may
- * grow meanwhile: at its beginning. */
+/* While keys are changed an account has two names: runs that were accepted with the other key have that one's. */
+static int names(const struct hl_pg_store *s)
+{
+    return s->keys.has_previous ? 2 : 1;
+}
+
+static uint64_t name_of(const struct hl_pg_store *s, struct hl_quota *quota, int name)
+{
+    return name == 0 ? hl_quota_blocked_subject(quota, &s->keys.key)
+                     : hl_quota_subject_by(quota, &s->keys.previous);
+}
+
+struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject)
+{
+    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
+    for (int name = 0; name < names(s); name++)
+        for (struct hl_quota *q = first; q; q = q->next)
+            if (name_of(s, q, name) == subject)
+                return q;
+    return NULL;
+}
+
+/* Accounts that have, or had, a max_running, `first` and behind it: the list may grow meanwhile, at its beginning. How
+ * many values there are. */
+static size_t add_subjects(struct hl_pg_store *s, struct hl_quota *first)
+{
+    size_t n = 0;
+    for (const struct hl_quota *q = first; q; q = q->next)
+        n += (size_t)names(s);
+    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
+    for (int name = 0; name < names(s); name++)
+        for (struct hl_quota *q = first; q; q = q->next)
+            hl_pg_item_int(&s->params, (int64_t)name_of(s, q, name));
+    hl_pg_array_end(&s->params);
+    return n;
+}
+
+/* How many more this replica may have of each; what is claimed beyond that by two names goes back. */
 static void add_room(struct hl_pg_store *s, uint32_t n_claims)
 {
     struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
-    size_t n = 0;
-    for (const struct hl_quota *q = first; q; q = q->next)
-        n++;
-    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
-    for (struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, (int64_t)hl_quota_blocked_subject(q, &s->keys.key));
-    hl_pg_array_end(&s->params);
+    size_t n = add_subjects(s, first);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
-    for (struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, reserve(q, n_claims));
+    for (int name = 0; name < names(s); name++)
+        for (struct hl_quota *q = first; q; q = q->next)
+            hl_pg_item_int(&s->params, reserve(q, n_claims));
     hl_pg_array_end(&s->params);
 }
 
 /* Accounts of which there may be no permits here, for runs that wait for one. */
 static void ask_held_back(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
-    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
-    size_t n = 0;
-    for (const struct hl_quota *q = first; q; q = q->next)
-        n++;
     hl_pg_params_clear(&s->params);
-    hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
-    for (struct hl_quota *q = first; q; q = q->next)
-        hl_pg_item_int(&s->params, (int64_t)hl_quota_blocked_subject(q, &s->keys.key));
-    hl_pg_array_end(&s->params);
+    add_subjects(s, hl_quota_blocked_first(atomic_load(&s->base.quotas)));
     f->held_back_at = (int)f->flight.n;
     hl_pg_link_add(&s->writer, &f->flight, HL_PG_DO_RUN_HELD_BACK, &s->params);
 }
@@ -315,8 +339,7 @@ static void take_held_back(struct hl_pg_store *s, const PGresult *result)
         q->holder.has_queued = false;
     for (int i = 0; i < PQntuples(result); i++) {
         struct hl_pg_row row = {.result = result, .row = i};
-        struct hl_quota *quota =
-            hl_quota_blocked_find(quotas, &s->keys.key, (uint64_t)hl_pg_int(&row));
+        struct hl_quota *quota = hl_pg_quota_of(s, (uint64_t)hl_pg_int(&row));
         if (quota)
             quota->holder.has_queued = true;
         if (quota && hl_quota_room(quota) <= 0)

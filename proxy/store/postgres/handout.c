@@ -122,8 +122,7 @@ static void take_place(
 {
     struct hl_pg_row last = *row;
     last.column = PQnfields(row->result) - 1;
-    struct hl_quota *quota = hl_quota_blocked_find(
-        atomic_load(&s->base.quotas), &s->keys.key, (uint64_t)hl_pg_int(&last));
+    struct hl_quota *quota = hl_pg_quota_of(s, (uint64_t)hl_pg_int(&last));
     bool is_reserved = quota && quota->holder.reserved > 0;
     if (is_reserved)
         quota->holder.reserved--;

@@ -168,6 +168,8 @@ uint64_t hl_pg_dispatch_due_ms(const struct hl_pg_store *s);
 
 /* Of a flush that was committed: its claim, its lease. Their credit is spent, or there again. */
 void hl_pg_hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f);
+/* Whose runs go by that name, if he has a max_running; NULL: nobody's who has. */
+struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject);
 void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f);
 
 /* --- push.c ---------------------------------------------------------------------------------- */
