@@ -151,6 +151,8 @@ static enum hl_err settle(struct hl_passage *p, struct run *run)
     bool has_ended = hl_run_state_is_final(run->outcome.state);
     for (int i = 0; i < VALUES && !err; i++)
         err = reseal(p, run, i);
+    if (run->identity.n > 0) /* its name in the queue depends on the key */
+        run->turn_subject = (int64_t)hl_key_subject(p->sealer.key, run->identity);
     bool waits = !err && !has_ended && may_wait(p, run);
     if (waits)
         run->outcome.encoding = HL_ENCODING_NONE;
