@@ -113,9 +113,13 @@ static bool read_since(struct hl_rest_call *call, struct hl_str value)
     return hl_rest_read_time(value, &call->params.since_ms);
 }
 
+/* 0 stands for no bound behind here: nobody is to get all by asking for what was before 1970. */
 static bool read_until(struct hl_rest_call *call, struct hl_str value)
 {
-    return hl_rest_read_time(value, &call->params.until_ms);
+    bool is_time = hl_rest_read_time(value, &call->params.until_ms);
+    if (is_time && call->params.until_ms == 0)
+        call->params.until_ms = 1;
+    return is_time;
 }
 
 static bool read_period(struct hl_rest_call *call, struct hl_str value)

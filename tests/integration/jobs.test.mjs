@@ -312,6 +312,16 @@ test('a job is stopped, what was done stays done, and the rest waits for ever', 
     assert.deepEqual(rows.slice(0, 3), ['job_ended', 'job_stopped', 'job_made']);
 });
 
+test('a job of what was before 1970 is one of nothing', async (t) => {
+    const all = await staged(t, 'memory', { app: failing().app });
+    await begin(all, ['a', 'b']);
+    await count_of(all.ask, 'state=success', 2);
+    for (const start of ['1970-01-01T00:00:00Z', 0]) {
+        const answer = await all.ask('POST', JOBS, { body: { what: 'rerun', filter: { until: start }, dry_run: true } });
+        assert.equal(answer.json().count, 0, answer.text);
+    }
+});
+
 test('what is no job is refused with why, and so is a fifth that goes on', async (t) => {
     const all = await stage(t, { app: failing().app });
     const ask = control(all.sidecar);

@@ -209,6 +209,7 @@ test('state, async, since and until filter', async (t) => {
     assert.deepEqual(await ids({ since: third }), those(() => true).slice(0, 2));
     assert.deepEqual(await ids({ until: third }), those(() => true).slice(2));
     assert.deepEqual(await ids({ since: String(Date.parse(third)) }), those(() => true).slice(0, 2));
+    for (const start of ['1970-01-01T00:00:00Z', '0']) assert.deepEqual(await ids({ until: start }), [], 'nothing was before 1970');
     const offset = new Date(Date.parse(third) + 7_200_000).toISOString().replace('Z', '+02:00');
     assert.deepEqual(await ids({ since: offset }), those(() => true).slice(0, 2));
     const unencoded = await ask('GET', `${RUNS}?since=${offset}`);
