@@ -137,7 +137,7 @@ static enum hl_err open_file(
 {
     int rc = sqlite3_open_v2(path, &db->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(db->db, 1000);
+        rc = sqlite3_busy_timeout(db->db, HL_SQLITE_BUSY_MS);
     if (rc != SQLITE_OK)
         return hl_sqlite_explain(db, rc, path, why, why_len);
     enum hl_err err = hl_sqlite_check_file(db, path, is_new, why, why_len);

@@ -237,6 +237,8 @@ HL_MUST_CHECK enum hl_err hl_sqlite_open_key(struct hl_database *db, const char 
 
 /* connection.c: outside transactions */
 
+#define HL_SQLITE_BUSY_MS 1000 /* how long a lock of another connection is waited for */
+
 /* Opens the store at `path`, which is made if it is not there, checks and migrates it. */
 HL_MUST_CHECK enum hl_err hl_connection_make(
     struct hl_database *db, const char *path, bool *is_new, char *why, size_t why_len);

@@ -23,6 +23,7 @@
 #define LOG_BYTES    (16 << 20)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
+#define CUT_WAIT_MS 50
 
 static uint64_t count(struct hl_database *db, enum hl_sql which)
 {
@@ -134,14 +135,16 @@ static bool is_volume_short(const struct hl_database *db)
 }
 
 /* The log keeps its length for the next commits; on a volume that is short it gives it back. Waits
- * for the reader's transaction, which is short too. */
+ * for the reader's transaction, which is short too; a backup's is not, and commits wait meanwhile. */
 static void cut_log(struct hl_database *db)
 {
     if (log_size(db) == 0 || !is_volume_short(db))
         return;
+    sqlite3_busy_timeout(db->db, CUT_WAIT_MS);
     if (sqlite3_wal_checkpoint_v2(db->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) ==
         SQLITE_OK)
         begin_log(db, 0);
+    sqlite3_busy_timeout(db->db, HL_SQLITE_BUSY_MS);
 }
 
 /* What was reserved is worth most to the checkpoint: after it the log begins anew instead of

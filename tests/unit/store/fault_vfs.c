@@ -16,7 +16,7 @@ struct fault_file {
 static sqlite3_vfs *system_vfs;
 static sqlite3_vfs fault;
 static sqlite3_io_methods methods;
-static atomic_int write_code, sync_code, calls, countdown, countdown_code, is_held;
+static atomic_int write_code, sync_code, calls, countdown, countdown_code, is_held, slept_us;
 static sem_t waiting, released;
 
 static sqlite3_file *real(sqlite3_file *file)
@@ -134,6 +134,13 @@ static int on_open(
     return rc;
 }
 
+static int on_sleep(sqlite3_vfs *vfs, int us)
+{
+    (void)vfs;
+    atomic_fetch_add(&slept_us, us);
+    return system_vfs->xSleep(system_vfs, us);
+}
+
 void fault_vfs_install(void)
 {
     sem_init(&waiting, 0, 0);
@@ -146,6 +153,7 @@ void fault_vfs_install(void)
     fault.zName = "fault";
     fault.szOsFile = (int)offsetof(struct fault_file, real) + system_vfs->szOsFile;
     fault.xOpen = on_open;
+    fault.xSleep = on_sleep;
     sqlite3_vfs_register(&fault, 1);
 }
 
@@ -168,6 +176,11 @@ void fault_vfs_fail_after(int k, int code)
 int fault_vfs_calls(void)
 {
     return atomic_load(&calls);
+}
+
+int fault_vfs_slept_us(void)
+{
+    return atomic_load(&slept_us);
 }
 
 void fault_vfs_hold(void)

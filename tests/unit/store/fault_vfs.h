@@ -14,6 +14,9 @@ void fault_vfs_fail_after(int k, int code);
 /* How many writes, syncs and truncations there were. */
 int fault_vfs_calls(void);
 
+/* For how long SQLite has slept between tries to get a lock, in all. */
+int fault_vfs_slept_us(void);
+
 /* The next sync waits until release. `await` returns once it does. */
 void fault_vfs_hold(void);
 void fault_vfs_await(void);

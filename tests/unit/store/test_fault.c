@@ -467,6 +467,34 @@ static int finish_large_and_small(void)
     return ON_TMPFS_OK;
 }
 
+/* As a backup does it: in one transaction, for as long as it takes. */
+static sqlite3 *begin_reading(void)
+{
+    char path[128];
+    sqlite3 *db;
+    snprintf(path, sizeof(path), "%s/hookline.db", f.dir);
+    cr_assert_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    const char *sql = "BEGIN; SELECT count(*) FROM sqlite_master";
+    cr_assert_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    return db;
+}
+
+/* The log is to be given back in the quiet moment after a commit, and somebody reads it. */
+static int commit_beside_a_reader(void)
+{
+    fixture_open(&f);
+    take_the_rest(1000 << 10);
+    sqlite3 *reader = begin_reading();
+    cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
+    while (fault_vfs_slept_us() == 0)
+        usleep(1000);
+    cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
+    cr_assert_lt(fault_vfs_slept_us(), 200000);
+    sqlite3_close(reader);
+    fixture_close(&f);
+    return ON_TMPFS_OK;
+}
+
 /* A tmpfs of `size` over the data directory, for this process only. */
 static bool mount_small(const char *size)
 {
@@ -506,4 +534,9 @@ Test(volume, full_one_keeps_small_results_from_waiting_behind_large_ones, .timeo
 {
     for (left_on_volume = 0; left_on_volume <= 5 << 20; left_on_volume += 1 << 20)
         run_on_small_volume("size=96m", finish_large_and_small);
+}
+
+Test(volume, short_one_lets_no_commit_wait_for_a_backup, .timeout = 120)
+{
+    run_on_small_volume("size=12m", commit_beside_a_reader);
 }
