@@ -295,7 +295,11 @@ static void write_response_hop(
         return;
     }
     if (head->status >= 200) {
-        if (edit->closes || edit->framing == HL_FRAMING_UNTIL_CLOSE)
+        bool closes = edit->closes || edit->framing == HL_FRAMING_UNTIL_CLOSE;
+        if (head->wants_websocket && edit->caller_minor > 0) /* RFC 9110 15.5.22 */
+            hl_write_str(w, closes ? HL_STR("Connection: close, Upgrade\r\nUpgrade: websocket\r\n")
+                                   : HL_STR("Connection: Upgrade\r\nUpgrade: websocket\r\n"));
+        else if (closes)
             HL_WRITE(w, "Connection: close\r\n");
         else if (edit->caller_minor == 0)
             HL_WRITE(w, "Connection: keep-alive\r\n");

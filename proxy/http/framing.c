@@ -114,6 +114,9 @@ bool hl_hop_read(struct hl_head *head, struct hl_refusal *fault)
     head->is_persistent = !options.has_close && (head->minor > 0 || options.has_keep_alive);
     head->is_websocket_upgrade = options.has_upgrade && head->minor > 0 &&
                                  lists(head, HL_FIELD_UPGRADE, HL_STR("websocket"));
+    /* Some name it without the option that should go with it. */
+    head->wants_websocket =
+        head->status == 426 && lists(head, HL_FIELD_UPGRADE, HL_STR("websocket"));
     head->accepts_trailers = lists(head, HL_FIELD_TE, HL_STR("trailers"));
     return true;
 }

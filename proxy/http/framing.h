@@ -22,7 +22,8 @@ HL_MUST_CHECK bool hl_framing_read_response(
 /* ---- what the head says about this connection ---- */
 
 /* Sets is_hop of the fields that Connection nominates, is_persistent, is_websocket_upgrade as far
- * as Connection and Upgrade tell, and accepts_trailers. Needs the start line and the fields. */
+ * as Connection and Upgrade tell, wants_websocket and accepts_trailers. Needs the start line and the
+ * fields. */
 HL_MUST_CHECK bool hl_hop_read(struct hl_head *head, struct hl_refusal *fault);
 
 /* Sets max_forwards. Needs the start line and the fields. */

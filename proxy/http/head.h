@@ -52,6 +52,7 @@ struct hl_head {
     bool expects_continue; /* requests, HTTP/1.1: Expect: 100-continue */
     /* GET, HTTP/1.1, Connection: upgrade, Upgrade: websocket; response: 101 with it. */
     bool is_websocket_upgrade;
+    bool wants_websocket;  /* a 426 that asks for one */
     bool accepts_trailers; /* TE: trailers */
     /* Connection names fields of this connection: none of the trailer section goes on, for they may
      * be there (RFC 9110 7.6.1). */

@@ -134,6 +134,22 @@ Test(edit_response, switch_to_websocket_keeps_its_fields)
         "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
 }
 
+Test(edit_response, what_a_426_asks_for_is_said_where_it_can_be_had)
+{
+#define WANTED "HTTP/1.1 426 Upgrade Required\r\n"
+    struct hl_response_edit edit =
+        parse(WANTED "Upgrade: websocket\r\nConnection: close\r\nContent-Length: 2\r\n\r\n");
+    cr_assert_str_eq(write_edit(&edit), WANTED "X-Request-Id: " ID "\r\nConnection: Upgrade\r\n"
+                                               "Upgrade: websocket\r\nContent-Length: 2\r\n\r\n");
+    edit.closes = true;
+    cr_assert(
+        strstr(write_edit(&edit), "\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n"));
+    edit.caller_minor = 0;
+    cr_assert_not(strstr(write_edit(&edit), "websocket"), "HTTP/1.0 has no Upgrade");
+    edit = parse(WANTED "Upgrade: h2c\r\nConnection: upgrade\r\nContent-Length: 2\r\n\r\n");
+    cr_assert_not(strstr(write_edit(&edit), "Upgrade: "), "only WebSocket is passed on");
+}
+
 Test(edit_response, event_stream_gets_what_the_app_left_out)
 {
     struct hl_response_edit edit = parse(
