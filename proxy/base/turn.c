@@ -205,5 +205,7 @@ uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, 
 uint32_t hl_turns_queued(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
 {
     const struct subject *s = find(turns, class, subject);
-    return s ? s->waiting - s->put_off : 0;
+    if (!s || s->waiting < s->put_off) /* a change that was not noted, for want of memory, came back */
+        return 0;
+    return s->waiting - s->put_off;
 }
