@@ -17,6 +17,7 @@ void hl_inner_call_begin(
 {
     const struct hl_rest_part *part = inner->call.part;
     struct hl_asker asker = inner->call.asker;
+    int64_t before_ms = inner->call.before_ms;
     hl_reply_fini(&inner->call.reply);
     inner->call = (struct hl_rest_call){.method = method,
         .path = hl_buf_str(&inner->path),
@@ -24,6 +25,7 @@ void hl_inner_call_begin(
         .is_operator = true,
         .asker = asker,
         .part = part,
+        .before_ms = before_ms,
         .on_reply = on_reply};
     inner->is_under_way = true;
     calls->begin(calls, &inner->call);

@@ -7,7 +7,7 @@
 #include "base/buf.h"
 
 struct hl_inner_call {
-    /* the reply is in it; the owner may set `part` and the asker before it begins */
+    /* the reply is in it; the owner may set `part`, `before_ms` and the asker before it begins */
     struct hl_rest_call call;
     struct hl_buf path, query;
     bool is_under_way;

@@ -12,11 +12,6 @@
 
 static void on_end(struct hl_inner_call *inner);
 
-static bool has_until(const struct hl_job_listing *l)
-{
-    return json_object_get(l->plan->filter, "until") || json_object_get(l->plan->filter, "period");
-}
-
 static enum hl_err write_query(const struct hl_job_listing *l, struct hl_buf *out)
 {
     const char *state = hl_job_plan_state(l->plan, l->pass);
@@ -26,8 +21,6 @@ static enum hl_err write_query(const struct hl_job_listing *l, struct hl_buf *ou
         err = hl_buf_printf(out, "%slimit=%d", out->n > 0 ? "&" : "", HL_JOB_PIECE_ITEMS);
     if (!err && state)
         err = hl_buf_printf(out, "&state=%s", state);
-    if (!err && l->until_ms > 0 && !has_until(l))
-        err = hl_buf_printf(out, "&until=%lld", (long long)l->until_ms);
     hl_id_format(&l->cursor, cursor);
     if (!err && !hl_id_is_nil(&l->cursor))
         err = hl_buf_printf(out, "&cursor=%.*s", HL_ID_TEXT, cursor);
@@ -47,6 +40,7 @@ void hl_job_listing_ask(struct hl_rest_calls *calls, struct hl_job_listing *l)
     if (!l->err)
         l->err = write_query(l, &inner->query);
     inner->on_end = on_end;
+    inner->call.before_ms = l->until_ms;
     if (!l->err) {
         hl_inner_call_begin(calls, inner, HL_METHOD_GET);
         return;

@@ -107,6 +107,7 @@ struct hl_rest_call {
     struct hl_asker asker;
     const struct hl_last_event *last_event; /* NULL: none */
     const struct hl_rest_part *part;        /* NULL: it is a request by itself */
+    int64_t before_ms; /* a list has nothing from then on, whatever its `until` says; 0: it has */
     /* The reply is there, and is the front's to free. Once, possibly inside hl_rest_begin, unless the
      * call is abandoned. The call may be freed inside. */
     void (*on_reply)(struct hl_rest_call *call);

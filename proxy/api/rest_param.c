@@ -448,5 +448,8 @@ bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups)
         hl_rest_refuse_cursor(call);
         return false;
     }
+    int64_t *until_ms = &call->params.until_ms;
+    if (call->before_ms > 0 && (*until_ms == 0 || *until_ms > call->before_ms))
+        *until_ms = call->before_ms;
     return true;
 }

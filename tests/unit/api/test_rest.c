@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "api/job_listing.h"
 #include "api/rest.h"
 #include "api/rest_call.h"
 #include "auth/auth.h"
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "loop_fixture.h"
+#include "store/accept.h"
 #include "store/store.h"
 
 static struct hl_config *config;
@@ -49,10 +51,11 @@ static void end(void)
 TestSuite(rest, .init = begin, .fini = end, .timeout = 180);
 
 static bool is_answered;
+static struct hl_rest_calls *calls; /* of the call that was answered last */
 
 static void on_reply(struct hl_rest_call *call)
 {
-    (void)call;
+    calls = call->all;
     is_answered = true;
 }
 
@@ -119,4 +122,63 @@ Test(rest, a_revocation_holds_though_nobody_waits_for_its_answer)
     hl_rest_abandon(&call);
     UNTIL(!is_good(token)); /* the store's answer has come */
     json_decref(account);
+}
+
+static void nobody_waits(void *arg)
+{
+    (void)arg;
+}
+
+/* A queued run of that time. */
+static struct hl_id accept_run(int64_t ms)
+{
+    static struct hl_mailbox box;
+    struct hl_msg *reply = NULL;
+    struct hl_accept run = {.run_id = hl_id_first_at(ms),
+        .created_ms = ms,
+        .project = HL_STR("p"),
+        .app = HL_STR("a"),
+        .method = HL_STR("POST"),
+        .target = HL_STR("/run"),
+        .head = HL_STR("POST /run HTTP/1.1\r\nHost: a\r\n")};
+    struct hl_accept *a = hl_accept_new(HL_STORE_ACCEPT, &run);
+    hl_mailbox_init(&box, nobody_waits, NULL);
+    a->m.reply_to = &box;
+    cr_assert_eq(hl_store_post(store, &a->m), HL_OK);
+    UNTIL((reply = hl_mailbox_take(&box)) != NULL);
+    cr_assert_eq(a->m.rc, HL_OK);
+    hl_accept_free(a);
+    return run.run_id;
+}
+
+static bool is_paged;
+
+static void on_page(struct hl_job_listing *listing)
+{
+    (void)listing;
+    is_paged = true;
+}
+
+Test(rest, a_job_is_about_nothing_younger_whatever_its_filter_says)
+{
+    struct hl_job_listing listing = {.project = "p", .on_page = on_page};
+    struct hl_job_plan plan;
+    int64_t ms = hl_clock_wall_ms();
+    struct hl_id older = accept_run(ms);
+    accept_run(ms + 1);
+    json_t *body = ask(HL_METHOD_GET, "/v2/projects/p/runs", "");
+    cr_assert_eq(json_array_size(json_object_get(body, "runs")), 2);
+    json_decref(body);
+    body = json_pack("{s:s,s:{s:s}}", "what", "cancel", "filter", "until", "9999-12-31T00:00:00Z");
+    cr_assert_eq(hl_job_plan_read(body, &plan), HL_REFUSAL_NONE);
+    listing.plan = &plan;
+    listing.until_ms = ms + 1;
+    hl_job_listing_ask(calls, &listing);
+    UNTIL(is_paged);
+    cr_assert_eq(listing.err, HL_OK);
+    cr_assert_eq(listing.n, 1);
+    cr_assert(hl_id_eq(&listing.items[0].id, &older));
+    hl_job_listing_fini(&listing);
+    hl_job_plan_fini(&plan);
+    json_decref(body);
 }
