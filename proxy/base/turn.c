@@ -205,7 +205,8 @@ uint32_t hl_turns_waiting(const struct hl_turns *turns, enum hl_priority class, 
 uint32_t hl_turns_queued(const struct hl_turns *turns, enum hl_priority class, uint64_t subject)
 {
     const struct subject *s = find(turns, class, subject);
-    if (!s || s->waiting < s->put_off) /* a change that was not noted, for want of memory, came back */
+    /* A change that was not noted, for want of memory, comes back with a rollback. */
+    if (!s || s->waiting < s->put_off)
         return 0;
     return s->waiting - s->put_off;
 }

@@ -85,39 +85,17 @@ static void leave_reserved(struct hl_pg_store *s)
             hl_quota_leave(q);
 }
 
-/* While keys are changed an account has two names: runs that were accepted with the other key have that one's. */
-static int names(const struct hl_pg_store *s)
-{
-    return s->keys.has_previous ? 2 : 1;
-}
-
-static uint64_t name_of(const struct hl_pg_store *s, struct hl_quota *quota, int name)
-{
-    return name == 0 ? hl_quota_blocked_subject(quota, &s->keys.key)
-                     : hl_quota_subject_by(quota, &s->keys.previous);
-}
-
-struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject)
-{
-    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
-    for (int name = 0; name < names(s); name++)
-        for (struct hl_quota *q = first; q; q = q->next)
-            if (name_of(s, q, name) == subject)
-                return q;
-    return NULL;
-}
-
 /* Accounts that have, or had, a max_running, `first` and behind it: the list may grow meanwhile, at its beginning. How
  * many values there are. */
 static size_t add_subjects(struct hl_pg_store *s, struct hl_quota *first)
 {
     size_t n = 0;
     for (const struct hl_quota *q = first; q; q = q->next)
-        n += (size_t)names(s);
+        n += (size_t)hl_pg_subject_names(s);
     hl_pg_array_begin(&s->params, HL_PG_P_SUBJECT, HL_PG_INT, n);
-    for (int name = 0; name < names(s); name++)
+    for (int name = 0; name < hl_pg_subject_names(s); name++)
         for (struct hl_quota *q = first; q; q = q->next)
-            hl_pg_item_int(&s->params, (int64_t)name_of(s, q, name));
+            hl_pg_item_int(&s->params, (int64_t)hl_pg_subject(s, q, name));
     hl_pg_array_end(&s->params);
     return n;
 }
@@ -128,7 +106,7 @@ static void add_room(struct hl_pg_store *s, uint32_t n_claims)
     struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
     size_t n = add_subjects(s, first);
     hl_pg_array_begin(&s->params, HL_PG_P_ROOM, HL_PG_INT, n);
-    for (int name = 0; name < names(s); name++)
+    for (int name = 0; name < hl_pg_subject_names(s); name++)
         for (struct hl_quota *q = first; q; q = q->next)
             hl_pg_item_int(&s->params, reserve(q, n_claims));
     hl_pg_array_end(&s->params);

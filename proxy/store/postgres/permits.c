@@ -26,6 +26,29 @@ static uint32_t share_of(const struct hl_pg_store *s, const struct hl_quota *quo
     return hl_lender_share(&s->lender, atomic_load(&quota->max_running));
 }
 
+/* --- whose a queued run is ------------------------------------------------------------------- */
+
+int hl_pg_subject_names(const struct hl_pg_store *s)
+{
+    return s->keys.has_previous ? 2 : 1;
+}
+
+uint64_t hl_pg_subject(const struct hl_pg_store *s, struct hl_quota *quota, int name)
+{
+    return name == 0 ? hl_quota_blocked_subject(quota, &s->keys.key)
+                     : hl_quota_subject_by(quota, &s->keys.previous);
+}
+
+struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject)
+{
+    struct hl_quota *first = hl_quota_blocked_first(atomic_load(&s->base.quotas));
+    for (int name = 0; name < hl_pg_subject_names(s); name++)
+        for (struct hl_quota *q = first; q; q = q->next)
+            if (hl_pg_subject(s, q, name) == subject)
+                return q;
+    return NULL;
+}
+
 /* --- who speaks ----------------------------------------------------------------------------- */
 
 static void queue(struct hl_pg_store *s, struct hl_quota *quota, uint64_t now_ms)

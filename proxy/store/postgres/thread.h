@@ -168,8 +168,6 @@ uint64_t hl_pg_dispatch_due_ms(const struct hl_pg_store *s);
 
 /* Of a flush that was committed: its claim, its lease. Their credit is spent, or there again. */
 void hl_pg_hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f);
-/* Whose runs go by that name, if he has a max_running; NULL: nobody's who has. */
-struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject);
 void hl_pg_hand_out_deliveries(struct hl_pg_store *s, struct hl_pg_flush *f);
 
 /* --- push.c ---------------------------------------------------------------------------------- */
@@ -230,6 +228,13 @@ void hl_pg_lending_set_cut_off(struct hl_pg_store *s, bool is_cut_off);
 
 /* --- permits.c ------------------------------------------------------------------------------- */
 /* Calls at once that replicas share: each holds permits for some of them. */
+
+/* A queued run has a name of its account, hashed by the key of whoever accepted it: while keys are changed an account
+ * has two of them, 0 and 1. */
+int hl_pg_subject_names(const struct hl_pg_store *s);
+uint64_t hl_pg_subject(const struct hl_pg_store *s, struct hl_quota *quota, int name);
+/* Whose runs go by that name, if he has a max_running; NULL: nobody's who has. */
+struct hl_quota *hl_pg_quota_of(struct hl_pg_store *s, uint64_t subject);
 
 void hl_pg_permits_init(struct hl_pg_store *s);
 /* HL_STORE_HOLD, which stays its quota's. */
