@@ -2,11 +2,11 @@
  * Thread: any; no state, no allocation.
  * Promise: a head that passed can be framed in one way only, and each of its lines may be sent on
  * as it stands: llhttp and our strict pass over what it has cut agree on all of it. The parts stand
- * in files of their own: parser.c (llhttp), start_line.c, field.c, framing.c (Connection and the like),
- * framing.c.
+ * in files of their own: parser.c (llhttp), start_line.c, field.c, framing.c (with Connection and the like).
  * Not here: heads that come in pieces (message.c). */
 #include "http/head.h"
 
+#include "base/compiler.h"
 #include "http/byte.h"
 #include "http/framing.h"
 #include "http/parser.h"
@@ -247,6 +247,31 @@ bool hl_head_take_response(struct hl_head *head, struct hl_parser *parser, const
            hl_parser_agrees(parser, head);
 }
 
+/* What is wrong in both kinds of heads was put into words for the caller, of his own. */
+static void say_of_app(struct hl_refusal *fault)
+{
+    static const enum hl_refusal_cause pairs[][2] = {
+        {HL_REFUSAL_VERSION_MISSING, HL_REFUSAL_APP_VERSION},
+        {HL_REFUSAL_VERSION_OTHER, HL_REFUSAL_APP_VERSION},
+        {HL_REFUSAL_FIELD_COUNT, HL_REFUSAL_APP_FIELD_COUNT},
+        {HL_REFUSAL_FIELD_LINE, HL_REFUSAL_APP_FIELD_LINE},
+        {HL_REFUSAL_HEAD_END, HL_REFUSAL_APP_HEAD_END},
+        {HL_REFUSAL_HEAD_UNCLEAR, HL_REFUSAL_APP_HEAD_UNCLEAR},
+        {HL_REFUSAL_CONNECTION_FORM, HL_REFUSAL_APP_CONNECTION_FORM},
+        {HL_REFUSAL_LENGTH_TWICE, HL_REFUSAL_APP_LENGTH_TWICE},
+        {HL_REFUSAL_LENGTH_FORM, HL_REFUSAL_APP_LENGTH_FORM},
+        {HL_REFUSAL_CODING_VERSION, HL_REFUSAL_APP_CODING_VERSION},
+        {HL_REFUSAL_CODING_AND_LENGTH, HL_REFUSAL_APP_CODING_AND_LENGTH},
+        {HL_REFUSAL_CODING_TWICE, HL_REFUSAL_APP_CODING_TWICE},
+        {HL_REFUSAL_CODING_FORM, HL_REFUSAL_APP_CODING_FORM},
+        {HL_REFUSAL_CODING_EMPTY, HL_REFUSAL_APP_CODING_EMPTY},
+        {HL_REFUSAL_CODING_OTHER, HL_REFUSAL_APP_CODING_OTHER}};
+    for (size_t i = 0; i < HL_ARRAY_LEN(pairs); i++)
+        if (fault->cause == hl_refusals[pairs[i][0]].cause)
+            hl_refuse(fault, pairs[i][1]);
+    fault->status = 502; /* an app's bad head is a bad gateway */
+}
+
 void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
     enum hl_method request_method, bool is_websocket_request, struct hl_refusal *fault)
 {
@@ -255,8 +280,7 @@ void hl_head_explain_response(struct hl_head *head, const char *p, size_t n,
     if (line && read_each_field(head, line, p + n, fault) &&
         judge_response(head, request_method, is_websocket_request, fault))
         hl_refuse(fault, HL_REFUSAL_HEAD_UNCLEAR);
-    /* Whatever a caller would be told in its place: an app's bad head is a bad gateway. */
-    fault->status = 502;
+    say_of_app(fault);
 }
 
 bool hl_head_parse_response(struct hl_head *head, const char *p, size_t n,

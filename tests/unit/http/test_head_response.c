@@ -102,7 +102,8 @@ Test(head_response, is_refused_as_a_bad_gateway)
         cr_expect_not(
             parse_as(bad[i], HL_METHOD_POST, false), "accepted: %.*s", HL_STR_ARG(bad[i]));
         cr_expect_eq(fault.status, 502, "%.*s", HL_STR_ARG(bad[i]));
-        cr_expect(fault.detail && *fault.detail, "%.*s", HL_STR_ARG(bad[i]));
+        /* It is not of the request of the caller, who reads it. */
+        cr_expect(strstr(fault.detail, "app"), "%s", fault.detail);
     }
 }
 
@@ -114,6 +115,7 @@ Test(head_response, too_many_fields_are_a_bad_gateway_too)
     strcat(text, "\r\n");
     cr_assert_not(parse(text));
     cr_assert_eq(fault.status, 502);
+    cr_assert_str_eq(fault.detail, "The app's answer has more than 1024 header fields.");
 }
 
 /* RFC 9112 6.3. */
