@@ -157,11 +157,17 @@ static void note_classes(struct hl_pg_store *s, const struct hl_pg_flush *f, con
     }
 }
 
+/* One that was put off is among those that wait, unless the database has been looked at since it was due. */
+static void note_claimed(struct hl_pg_store *s, const struct hl_claimed *claimed)
+{
+    bool waited = claimed && claimed->waits_ms > 0 && hl_counter_get(&s->gauges.waiting_runs) > 0;
+    count_down(waited ? &s->gauges.waiting_runs : &s->gauges.queued_runs, 1);
+}
+
 void hl_pg_hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
 {
     const PGresult *result = f->flight.results[f->claim_at];
     uint32_t n = (uint32_t)PQntuples(result), used = 0;
-    count_down(&s->gauges.queued_runs, n);
     note_classes(s, f, result);
     for (uint32_t i = 0; i < n; i++) {
         struct hl_pg_row row = {.result = result, .row = (int)i};
@@ -170,6 +176,7 @@ void hl_pg_hand_out_runs(struct hl_pg_store *s, struct hl_pg_flush *f)
         hl_pg_id(&row, &run_id);
         row.column = 0;
         enum hl_err err = hl_pg_read_claimed(s, &row, &claimed);
+        note_claimed(s, claimed);
         if (!err)
             take_place(s, &row, claimed);
         if (!err)
