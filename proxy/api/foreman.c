@@ -9,6 +9,7 @@
 
 #include "api/job_walk.h"
 #include "base/log.h"
+#include "run/service.h"
 #include "store/job.h"
 #include "store/store.h"
 
@@ -76,11 +77,18 @@ static bool is_walked(const struct hl_foreman *f, const struct hl_id *job_id)
     return false;
 }
 
+static void count(struct hl_foreman *f, unsigned n)
+{
+    f->n = n;
+    if (f->calls->parts.service)
+        f->calls->parts.service->jobs = n;
+}
+
 static void on_walk_end(struct hl_job_walk *walk)
 {
     struct hl_foreman *f = walk->foreman;
     hl_list_remove(&walk->node);
-    f->n--;
+    count(f, f->n - 1);
     hl_job_walk_free(walk);
     hl_foreman_look(f); /* there may be one that had no place */
 }
@@ -109,7 +117,7 @@ static void begin(struct hl_foreman *f, const struct hl_job *job)
     walk->foreman = f;
     walk->on_end = on_walk_end;
     hl_list_push_back(&f->walks, &walk->node);
-    f->n++;
+    count(f, f->n + 1);
     hl_job_walk_begin(walk);
 }
 
@@ -162,7 +170,7 @@ void hl_foreman_close(struct hl_foreman *f)
         hl_list_remove(node);
         hl_job_walk_free(HL_CONTAINER_OF(node, struct hl_job_walk, node));
     }
-    f->n = 0;
+    count(f, 0);
     if (f->has_begun)
         hl_rest_abandon(&f->call);
     f->has_begun = false;

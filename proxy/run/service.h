@@ -40,6 +40,7 @@ struct hl_service {
     _Atomic bool is_draining;
     _Atomic bool has_accepted;      /* runs while the app slept, and left them to other replicas' */
     _Atomic bool is_opening;        /* what the store keeps is not known yet (hl_store_standing) */
+    uint32_t jobs;                  /* bulk work that is carried out here; the control thread's */
     struct hl_mailbox *inquiries;   /* the control thread's, for HL_WORKER_INQUIRY; NULL: no one */
     _Atomic uint64_t memory_left;   /* of the memory store's size: for bodies on their way there */
     _Atomic uint32_t recent_total;  /* entries in all workers' lists of recent runs */

@@ -60,7 +60,8 @@ static bool is_busy(struct hl_idle *idle)
     uint64_t now, ended = count_runs(idle->service, &now);
     bool has_ended = ended != idle->ended; /* one that began and ended between two looks */
     idle->ended = ended;
-    return has_ended || now > 0 || is_stored(hl_store_get_gauges(idle->service->store));
+    return has_ended || now > 0 || idle->service->jobs > 0 ||
+           is_stored(hl_store_get_gauges(idle->service->store));
 }
 
 static void arm(struct hl_idle *idle)

@@ -16,7 +16,7 @@ struct hl_idle {
     void (*on_idle)(struct hl_idle *idle);
 };
 
-/* Calls `on_idle`, once, when no run was in progress, queued or waiting for delivery for
+/* Calls `on_idle`, once, when no run was in progress, queued or waiting for delivery, and no bulk work under way, for
  * HOOKLINE_IDLE_EXIT, and it was known; never if that is 0. Health checks, REST and idle connections are not runs.
  * Control thread; borrows all. */
 void hl_idle_start(struct hl_idle *idle, const struct hl_service *service, struct hl_wheel *wheel,

@@ -6,6 +6,7 @@ import { SSE, eventsPath } from './lib/events.mjs';
 import { link } from './lib/link.mjs';
 import { connect, request } from './lib/raw.mjs';
 import { fleet } from './lib/replicas.mjs';
+import { control } from './lib/rest.mjs';
 import { RUN, stage } from './lib/stage.mjs';
 import { gate, sleep, until } from './lib/until.mjs';
 
@@ -186,4 +187,21 @@ test('it does not end before it has asked its database what is queued', async (t
     await cable.heal();
     assert.equal((await end).code, 0);
     assert.equal(app.requests.length, 1);
+});
+
+test('a job that pauses between two pieces keeps it', async (t) => {
+    const { sidecar, call } = await stage(t, {
+        app: (x) => x.send(500),
+        env: { ...IDLE, HOOKLINE_IDLE_EXIT: '1s', HOOKLINE_ASYNC_CONCURRENCY: '8' },
+    });
+    const end = ending(sidecar);
+    const ask = control(sidecar);
+    await Promise.all(Array.from({ length: 101 }, () => call(RUN, { query: { async: 'true' } }))); // a piece has 100
+    const failed = async () => (await ask('GET', '/v2/projects/p/runs?state=failure&limit=200')).json().runs.length;
+    await until('all have failed', async () => (await failed()) === 101);
+    const plan = { what: 'rerun', filter: { state: 'failure' }, pause_ms: 4000 };
+    const { job_id: id } = (await ask('POST', '/v2/projects/p/jobs', { body: plan })).json();
+    const ended = async () => (await ask('GET', `/v2/projects/p/jobs/${id}`)).json().ended_at;
+    await until('the second piece is done, too', ended);
+    assert.equal((await end).code, 0);
 });

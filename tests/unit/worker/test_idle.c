@@ -93,6 +93,17 @@ Test(idle, waits_while_there_is_a_run_or_its_caller_or_a_delivery_or_nobody_know
     cr_assert_eq(told, 1);
 }
 
+Test(idle, waits_while_bulk_work_is_under_way_though_it_pauses)
+{
+    start();
+    service.jobs = 1;
+    look(3);
+    cr_assert_eq(told, 0);
+    service.jobs = 0;
+    look(1);
+    cr_assert_eq(told, 1);
+}
+
 Test(idle, waits_while_somebody_follows_a_run)
 {
     struct hl_id run = {{1}};
