@@ -158,15 +158,15 @@ test('a caller keeps the front at which he waits, and one who follows keeps the 
         },
     });
     const worker = await all.add('worker', { env: { HOOKLINE_ROLE: 'worker' } });
-    const front = await all.add('front', { hasApp: false, wait: 'readyz', env: { HOOKLINE_ROLE: 'front', ...IDLE, HOOKLINE_IDLE_EXIT: '5s' } });
+    const front = await all.add('front', { hasApp: false, wait: 'readyz', env: { HOOKLINE_ROLE: 'front', ...IDLE, HOOKLINE_IDLE_EXIT: '8s' } });
     const answer = front.call(RUN);
     await until('the app has the call', () => worker.app.requests.length === 1);
     const id = await front.begin({ headers: { 'x-streams': '1' } });
-    const other = await all.add('other', { env: { ...IDLE, HOOKLINE_ROLE: 'worker', HOOKLINE_IDLE_EXIT: '5s' } });
+    const other = await all.add('other', { env: { ...IDLE, HOOKLINE_ROLE: 'worker', HOOKLINE_IDLE_EXIT: '8s' } });
     const follower = await connect(t, other.sidecar);
     await follower.send(request('GET', eventsPath(id)));
     assert.equal((await follower.responseHead()).status, 200);
-    await sleep(8000);
+    await sleep(11_000);
     for (const { sidecar } of [front, other]) assert.ok(sidecar.isRunning && !sidecar.log.some((l) => /HOOKLINE_IDLE_EXIT/.test(l.msg)));
     const ends = [front, other].map(({ sidecar }) => ending(sidecar));
     doors.open();
@@ -192,14 +192,14 @@ test('it does not end before it has asked its database what is queued', async (t
 test('a job that pauses between two pieces keeps it', async (t) => {
     const { sidecar, call } = await stage(t, {
         app: (x) => x.send(500),
-        env: { ...IDLE, HOOKLINE_IDLE_EXIT: '1s', HOOKLINE_ASYNC_CONCURRENCY: '8' },
+        env: { ...IDLE, HOOKLINE_IDLE_EXIT: '4s', HOOKLINE_ASYNC_CONCURRENCY: '8' },
     });
     const end = ending(sidecar);
     const ask = control(sidecar);
     await Promise.all(Array.from({ length: 101 }, () => call(RUN, { query: { async: 'true' } }))); // a piece has 100
     const failed = async () => (await ask('GET', '/v2/projects/p/runs?state=failure&limit=200')).json().runs.length;
     await until('all have failed', async () => (await failed()) === 101);
-    const plan = { what: 'rerun', filter: { state: 'failure' }, pause_ms: 4000 };
+    const plan = { what: 'rerun', filter: { state: 'failure' }, pause_ms: 9000 };
     const { job_id: id } = (await ask('POST', '/v2/projects/p/jobs', { body: plan })).json();
     const ended = async () => (await ask('GET', `/v2/projects/p/jobs/${id}`)).json().ended_at;
     await until('the second piece is done, too', ended);
