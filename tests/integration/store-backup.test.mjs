@@ -1,8 +1,11 @@
 // A backup that is made while hookline runs is of one moment and whole; a copy that is not does not start.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from './lib/case.mjs';
+import { atEnd, withUs } from './lib/cleanup.mjs';
 import { control } from './lib/rest.mjs';
 import { freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
 import { RUN, stage } from './lib/stage.mjs';
@@ -131,4 +134,22 @@ test('a backup says why it cannot be made', async (t) => {
     assert.match((await command(['store', 'backup', nowhere], sidecar.dataDir, 1)).stderr, /was moved to PostgreSQL/);
     const postgres = await run(['store', 'backup', nowhere], { HOOKLINE_STORE: 'memory' });
     assert.match(postgres.stderr, /HOOKLINE_STORE=sqlite/);
+});
+
+test('the log says so when it cannot be emptied, for somebody reads the database for long', async (t) => {
+    const { call, sidecar } = await stage(t, { app: (x) => x.send(200) });
+    const body = 'q'.repeat(200 * 1024); // stays in the database
+    await call(RUN, { query: { async: 'true' }, body });
+    const reader = withUs(spawn('sqlite3', ['-batch', '-readonly', join(sidecar.dataDir, 'hookline.db')], { stdio: ['pipe', 'pipe', 'inherit'] }));
+    atEnd(t, () => reader.stdin.end());
+    reader.stdin.write('BEGIN;\nSELECT count(*) FROM run;\n');
+    await once(reader.stdout, 'data');
+    const line = (l) => l.level === 'warn' && /^store: the write-ahead log grows/.test(l.msg);
+    let calls = 0;
+    while (!sidecar.log.some(line)) {
+        assert.ok(++calls < 1000, 'no word of it');
+        assert.equal((await call(RUN, { query: { async: 'true' }, body })).status, 202);
+    }
+    assert.ok(sidecar.log.find(line).log_bytes >= 64 * 1024 * 1024);
+    assert.ok(calls > 100, 'not of what is usual');
 });

@@ -21,6 +21,8 @@
 #define OWN_BYTES    (1 << 20)
 #define SHARED_PAGES 6 /* of a commit: the ends of the tables and of their indexes */
 #define LOG_BYTES    (16 << 20)
+/* Of the log, not to be moved for somebody's sake: of that the operator hears. */
+#define HELD_BYTES (4 * LOG_BYTES)
 /* Free pages are for the next runs; only more than these are given back to the file system. */
 #define SPARE_BYTES (32 << 20)
 #define CUT_WAIT_MS 50
@@ -95,6 +97,19 @@ static void begin_log(struct hl_database *db, int left)
     db->wal_commits = 0;
 }
 
+/* Ours read for a moment; a backup, or another program that looks into the file, for as long as it likes. */
+static void tell_of_reader(struct hl_database *db)
+{
+    uint64_t held = (uint64_t)db->wal_left * PAGE_SIZE;
+    bool is_held = held >= HELD_BYTES;
+    if (is_held && !db->is_log_held)
+        HL_LOG(WARN,
+            "store: the write-ahead log grows, and cannot be emptied while somebody reads the "
+            "database (a backup, or another program)",
+            HL_LOG_INT("log_bytes", held));
+    db->is_log_held = is_held;
+}
+
 /* Passive: it never waits for a reader. What a reader still needs stays for the next one, as does
  * what there is no space for, unless the reserve may be it. That the volume is full is the engine's
  * to say, once. */
@@ -110,6 +125,7 @@ static enum hl_err checkpoint(struct hl_database *db)
     HL_CRASH_POINT(CHECKPOINT_DONE);
     if (err != HL_ERR_FULL || db->dir.reserve == 0)
         begin_log(db, !err && moved == in_log ? 0 : db->wal_pages);
+    tell_of_reader(db);
     return err;
 }
 
