@@ -22,9 +22,11 @@ const health = (host) => host.call('healthz', undefined, { method: 'GET' });
 
 /** A caller whose function holds on until the caller closes. */
 async function holdOne(t, host) {
+    const begun = () => host.log.filter(({ msg }) => msg === 'holding').length;
+    const before = begun();
     const client = await connect(t, host);
     await client.send(request('POST', '/hold', JSON_FIELDS, '{}'));
-    await health(host);
+    await until('it holds', () => begun() > before);
     return client;
 }
 

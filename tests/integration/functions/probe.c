@@ -137,6 +137,7 @@ static int hold(struct hl_fn_call *call)
 {
     int before = opened;
     waiting++;
+    hl_fn_log(call, HL_FN_INFO, "holding");
     while (opened == before && !hl_fn_is_cancelled(call))
         rest();
     cancelled += hl_fn_is_cancelled(call);

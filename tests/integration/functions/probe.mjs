@@ -42,6 +42,7 @@ export function open() {
 export async function hold(_, call) {
     const before = counted.opened;
     counted.waiting++;
+    console.log('holding');
     while (counted.opened === before && !call.isCancelled) await rest(1);
     if (call.isCancelled) counted.cancelled++;
     return 'held';

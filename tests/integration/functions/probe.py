@@ -59,6 +59,7 @@ def open(**_):
 def hold():
     before = _counts["opened"]
     _count("waiting")
+    print("holding")
     while _counts["opened"] == before and not context().is_cancelled:
         time.sleep(0.001)
     if context().is_cancelled:
