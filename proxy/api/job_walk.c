@@ -410,7 +410,7 @@ static size_t room(const struct hl_job_walk *w)
 {
     const struct hl_store_gauges *gauges = hl_store_get_gauges(w->calls->parts.store);
     uint64_t half = ((uint64_t)w->calls->parts.config->max_queued_runs + 1) / 2;
-    uint64_t taken = hl_counter_get(&gauges->queued_runs) + hl_counter_get(&gauges->waiting_runs);
+    uint64_t taken = hl_store_gauges_places(gauges);
     if (w->plan.what != HL_JOB_RERUN)
         return SIZE_MAX;
     return taken < half ? (size_t)(half - taken) : 0;

@@ -24,16 +24,6 @@
  * need no other program (contract 13). Its size is fixed, about 30 KB: it is gone with the process; counters are
  * never reset, a sample is a difference of two readings (metrics.c) ---- */
 
-static uint64_t count_requests(const struct hl_worker_metrics *workers, int first_class)
-{
-    uint64_t n = 0;
-    for (int method = 0; method < HL_METHOD_COUNT; method++)
-        for (int mode = 0; mode < HL_MODE_COUNT; mode++)
-            for (int code = first_class; code < HL_CODE_CLASS_COUNT; code++)
-                n += hl_counter_get(&workers->requests[method][mode][code]);
-    return n;
-}
-
 static void read_buckets(uint64_t *to, const struct hl_histogram *h)
 {
     for (int i = 0; i < HL_HISTOGRAM_BUCKETS; i++)
@@ -44,8 +34,8 @@ static void read_base(
     struct hl_history_base *base, const struct hl_figures *figures, uint64_t mono_ms)
 {
     base->mono_ms = mono_ms;
-    base->calls = count_requests(&figures->workers, 0);
-    base->errors = count_requests(&figures->workers, 5);
+    base->calls = hl_worker_metrics_requests(&figures->workers, HL_MODE_COUNT, 0);
+    base->errors = hl_worker_metrics_requests(&figures->workers, HL_MODE_COUNT, 5);
     base->delivered = hl_counter_get(&figures->sender->attempts_ok);
     base->retried = hl_counter_get(&figures->sender->attempts_retry);
     base->dead = hl_counter_get(&figures->sender->attempts_dead);

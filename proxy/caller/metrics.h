@@ -40,4 +40,16 @@ struct hl_worker_metrics {
     struct hl_counter waiting_for_slot, waiting_at_gate;
 };
 
+/* Requests in a mode before `modes`, answered with a status of `first_class` or a higher one. Any thread. */
+static inline uint64_t hl_worker_metrics_requests(
+    const struct hl_worker_metrics *m, int modes, int first_class)
+{
+    uint64_t n = 0;
+    for (int method = 0; method < HL_METHOD_COUNT; method++)
+        for (int mode = 0; mode < modes; mode++)
+            for (int code = first_class; code < HL_CODE_CLASS_COUNT; code++)
+                n += hl_counter_get(&m->requests[method][mode][code]);
+    return n;
+}
+
 #endif

@@ -49,4 +49,10 @@ struct hl_store_gauges {
     struct hl_counter spends_shares;    /* 1: the database does not say what is left of them */
 };
 
+/* Places of HOOKLINE_MAX_QUEUED_RUNS that are taken: what waits for its next attempt has one, too. */
+static inline uint64_t hl_store_gauges_places(const struct hl_store_gauges *g)
+{
+    return hl_counter_get(&g->queued_runs) + hl_counter_get(&g->waiting_runs);
+}
+
 #endif

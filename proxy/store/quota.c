@@ -307,7 +307,8 @@ uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *k
     return quota->subject;
 }
 
-struct hl_quota *hl_quota_blocked_find(
+/* Whose subject that is; NULL: nobody's with such a limit. */
+static struct hl_quota *find_blocked(
     struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject)
 {
     struct hl_quota *quota = hl_quota_blocked_first(quotas);
@@ -333,7 +334,7 @@ static enum hl_err add(struct hl_quota_blocked *b, uint64_t subject)
 enum hl_err hl_quota_blocked_ask(
     struct hl_quota_blocked *b, const struct hl_key *key, uint64_t subject, struct hl_quota **place)
 {
-    *place = hl_quota_blocked_find(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
+    *place = find_blocked(b->quotas ? atomic_load(b->quotas) : NULL, key, subject);
     if (!*place || hl_quota_enter_or_wait(*place, b->bell))
         return HL_OK;
     *place = NULL;

@@ -166,9 +166,7 @@ static inline struct hl_quota *hl_quota_blocked_first(struct hl_quotas *quotas)
 {
     return quotas ? atomic_load(&quotas->first) : NULL;
 }
-/* Whose subject that is; NULL: nobody's with such a limit. `key` hashes subjects. */
-struct hl_quota *hl_quota_blocked_find(
-    struct hl_quotas *quotas, const struct hl_key *key, uint64_t subject);
+/* What its account's runs are queued under. `key` hashes subjects. */
 uint64_t hl_quota_blocked_subject(struct hl_quota *quota, const struct hl_key *key);
 /* The same by any key; the other one is always given that of `key`. */
 uint64_t hl_quota_subject_by(const struct hl_quota *quota, const struct hl_key *key);

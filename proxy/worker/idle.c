@@ -19,17 +19,6 @@
 #define LOOKS_PER_TIME 10 /* so much later at the most, in parts of the time, it is noticed */
 #define LOOK_MOST_MS   1000
 
-/* Answered, by the app of whichever replica. */
-static uint64_t count_answered(const struct hl_worker_metrics *m)
-{
-    uint64_t n = 0;
-    for (int method = 0; method < HL_METHOD_COUNT; method++)
-        for (int mode = 0; mode < HL_MODE_OTHER; mode++)
-            for (int class = 0; class < HL_CODE_CLASS_COUNT; class ++)
-                n += hl_counter_get(&m->requests[method][mode][class]);
-    return n;
-}
-
 /* Runs and calls that have ended, and in `*now` how many there are. A run may be inside another replica: then this one
  * has only its caller, or who follows its stream. */
 static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
@@ -39,7 +28,7 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
     for (uint32_t i = 0; i < service->worker_count; i++) {
         const struct hl_worker *w = service->workers[i];
         *now += hl_counter_get(&w->runs.count) + hl_counter_get(&w->metrics.calls_in_flight);
-        ended += count_answered(&w->metrics);
+        ended += hl_worker_metrics_requests(&w->metrics, HL_MODE_OTHER, 0);
         for (int mode = 0; mode < HL_MODE_COUNT; mode++)
             for (int state = HL_RUN_SUCCESS; state <= HL_RUN_CANCELLED; state++)
                 ended += hl_counter_get(&w->metrics.runs_finished[mode][state]);
@@ -50,8 +39,7 @@ static uint64_t count_runs(const struct hl_service *service, uint64_t *now)
 /* What a database that cannot be asked has is not nothing. */
 static bool is_stored(const struct hl_store_gauges *store)
 {
-    return hl_counter_get(&store->queued_runs) > 0 || hl_counter_get(&store->waiting_runs) > 0 ||
-           hl_counter_get(&store->pending_deliveries) > 0 ||
+    return hl_store_gauges_places(store) > 0 || hl_counter_get(&store->pending_deliveries) > 0 ||
            hl_counter_get(&store->is_uncounted) > 0;
 }
 

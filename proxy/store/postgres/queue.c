@@ -39,9 +39,7 @@ static bool is_accept(const struct hl_store_msg *m)
 static bool is_beyond_limits(const struct hl_pg_store *s, const struct hl_accept *a)
 {
     bool has_webhook = a->webhook_url.n > 0;
-    uint64_t queued =
-        hl_counter_get(&s->gauges.queued_runs) + hl_counter_get(&s->gauges.waiting_runs);
-    return a->is_over || queued >= s->max_queued_runs ||
+    return a->is_over || hl_store_gauges_places(&s->gauges) >= s->max_queued_runs ||
            (has_webhook && hl_counter_get(&s->gauges.pending_deliveries) >= s->max_pending);
 }
 
