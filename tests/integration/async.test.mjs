@@ -1,7 +1,7 @@
 // An asynchronous call is answered with 202 once it is on disk, and the app is called in the background.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { RUN, UUID_V7, assertProblem, echo, shared, stage } from './lib/stage.mjs';
+import { RUN, UUID_V7, assertProblem, counting, echo, shared, stage } from './lib/stage.mjs';
 import { request } from './lib/raw.mjs';
 import { freePort } from './lib/sidecar.mjs';
 import { startServer } from './lib/server.mjs';
@@ -322,20 +322,11 @@ test('HOOKLINE_MAX_QUEUED_RUNS refuses with 429 and Retry-After, and accepts aga
 });
 
 test('HOOKLINE_ASYNC_CONCURRENCY bounds the asynchronous runs inside the app', async (t) => {
-    let inside = 0;
-    let most = 0;
-    const { app, call } = await stage(t, {
-        env: { HOOKLINE_ASYNC_CONCURRENCY: '3' },
-        app: async (x) => {
-            most = Math.max(most, ++inside);
-            await sleep(20);
-            inside--;
-            await x.send(200);
-        },
-    });
+    const { app: handler, seen } = counting(20);
+    const { app, call } = await stage(t, { env: { HOOKLINE_ASYNC_CONCURRENCY: '3' }, app: handler });
     await Promise.all(Array.from({ length: 30 }, () => call(RUN, { query: ASYNC })));
-    await until('30 runs', () => app.requests.length === 30 && inside === 0);
-    assert.ok(most <= 3, `${most} at once`);
+    await until('30 runs', () => app.requests.length === 30 && seen.inside === 0);
+    assert.ok(seen.most <= 3, `${seen.most} at once`);
 });
 
 test('queued runs survive a restart and run then', async (t) => {

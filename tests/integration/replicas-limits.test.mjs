@@ -8,9 +8,9 @@ import { postgres } from './lib/postgres.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
 import { startSidecar } from './lib/sidecar.mjs';
-import { RUN, assertProblem, caller, stage } from './lib/stage.mjs';
+import { RUN, assertProblem, caller, counting, stage } from './lib/stage.mjs';
 import { makeSecret, sign } from './lib/tokens.mjs';
-import { gate, sleep, until } from './lib/until.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const ACCOUNTS = '/v2/projects/p/service-accounts';
 
@@ -82,17 +82,7 @@ test('max_queued is of all replicas together; a known key is answered by either'
 });
 
 test('max_running of queued runs holds while the key is being changed', async (t) => {
-    let inside = 0;
-    let most = 0;
-    let ended = 0;
-    const app = async (x) => {
-        most = Math.max(most, ++inside);
-        await x.body();
-        await sleep(50);
-        inside--;
-        ended++;
-        await x.send(200);
-    };
+    const { app, seen } = counting(50);
     const all = await fleet(t, { app, env: { HOOKLINE_AUTH: 'jwt' } });
     const before = all.database.env.HOOKLINE_KEY;
     const after = randomBytes(32).toString('hex');
@@ -105,32 +95,22 @@ test('max_running of queued runs holds while the key is being changed', async (t
     const headers = { authorization: `Bearer ${token}` };
     for (const { call } of replicas) assert.equal((await call(RUN, { headers })).status, 200); // both know the account
     await Promise.all(Array.from({ length: 24 }, (_, i) => replicas[i % 2].begin({ headers })));
-    await until('all have run', () => ended === 26);
-    assert.ok(most <= 2, `${most} at once`);
+    await until('all have run', () => seen.ended === 26);
+    assert.ok(seen.most <= 2, `${seen.most} at once`);
 });
 
 test('max_running of queued runs is of all replicas together', async (t) => {
-    let inside = 0;
-    let most = 0;
-    let ended = 0;
-    const app = async (x) => {
-        most = Math.max(most, ++inside);
-        await x.body();
-        await sleep(20);
-        inside--;
-        ended++;
-        await x.send(200, {}, 'ok');
-    };
+    const { app, seen } = counting(20);
     const { call, callNear, change } = await pair(t, { max_running: 2 }, { app });
     const accept = async (with_) => assert.equal((await with_({ query: { async: 'true' } })).status, 202);
     await accept(call);
-    await until('far knows the account', () => ended === 1);
+    await until('far knows the account', () => seen.ended === 1);
     await Promise.all(Array.from({ length: 24 }, (_, i) => accept(i % 2 ? call : callNear)));
-    await until('all have run', () => ended === 25);
-    assert.ok(most <= 2, `${most}`);
+    await until('all have run', () => seen.ended === 25);
+    assert.ok(seen.most <= 2, `${seen.most}`);
     await change({ max_running: null });
     await accept(call);
-    await until('it has run', () => ended === 26);
+    await until('it has run', () => seen.ended === 26);
 });
 
 const THREE = { secret: makeSecret() };

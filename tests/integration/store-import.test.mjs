@@ -12,8 +12,8 @@ import { postgres } from './lib/postgres.mjs';
 import { DELIVERIES, RUNS, fleet } from './lib/replicas.mjs';
 import { control } from './lib/rest.mjs';
 import { freePort, run, startSidecar, temporaryDirectory } from './lib/sidecar.mjs';
-import { RUN, stage } from './lib/stage.mjs';
-import { gate, sleep, until } from './lib/until.mjs';
+import { RUN, counting, stage } from './lib/stage.mjs';
+import { gate, until } from './lib/until.mjs';
 
 const LARGE = Buffer.alloc(1_500_000, 'large ');
 const NOTHING = 'imported: 0 accounts, 0 runs (0 queued, 0 interrupted), 0 deliveries (0 pending, 0 dead), 0 Idempotency-Keys\n';
@@ -148,9 +148,6 @@ test('what an embedded store held goes on with replicas, and importing again cha
 });
 
 test('an account at its max_running holds back the runs that were queued before an import, too', async (t) => {
-    let inside = 0;
-    let most = 0;
-    let ended = 0;
     const env = { HOOKLINE_AUTH: 'jwt', HOOKLINE_PROJECT_ID: 'p' };
     const old = await stage(t, { app: (x) => x.gone, env });
     const { ask, begin } = embedded(old);
@@ -159,19 +156,12 @@ test('an account at its max_running holds back the runs that were queued before 
     for (let i = 0; i < 7; i++) await begin({ headers: { authorization: `Bearer ${token}` } });
     await until('one is inside', () => old.app.requests.length === 1);
     await old.sidecar.kill();
-    const app = async (x) => {
-        most = Math.max(most, ++inside);
-        await x.body();
-        await sleep(100);
-        inside--;
-        ended++;
-        await x.send(200);
-    };
+    const { app, seen } = counting(100);
     const all = await fleet(t, { app, env });
     assert.match((await take(all.database, old.sidecar.dataDir)).stdout, /7 runs \(6 queued/);
     await all.add('a');
-    await until('all have run', () => ended === 6);
-    assert.equal(most, 1);
+    await until('all have run', () => seen.ended === 6);
+    assert.equal(seen.most, 1);
 });
 
 test('a delivery waits on until it is due, with all that came back; who waits for a destination that fails finds it failing', async (t) => {

@@ -9,7 +9,7 @@ import { startServer } from './server.mjs';
 import { Receiver } from './receiver.mjs';
 import { startSidecar, temporaryDirectory } from './sidecar.mjs';
 import { connect } from './raw.mjs';
-import { until } from './until.mjs';
+import { sleep, until } from './until.mjs';
 
 export const RUN = '/v4/p/a/run';
 export const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -93,6 +93,20 @@ export async function echo(exchange) {
         fields: exchange.head.fields,
         body: body.toString('latin1'),
     });
+}
+
+/** An app that has each call inside for `ms`, and what was seen of that: how many are, at most were, and have been. */
+export function counting(ms) {
+    const seen = { inside: 0, most: 0, ended: 0 };
+    const app = async (exchange) => {
+        seen.most = Math.max(seen.most, ++seen.inside);
+        await exchange.body();
+        await sleep(ms);
+        seen.inside--;
+        seen.ended++;
+        await exchange.send(200);
+    };
+    return { app, seen };
 }
 
 /**
