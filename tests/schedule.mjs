@@ -50,7 +50,7 @@ const LONG = {
     'replicas-streams': 35, retention: 35, 'store-cli': 35, 'dashboard-following': 35, 'name-lookup': 35, backpressure: 35, 'replicas-doubt': 35,
     'webhook-retry': 35, 'replicas-failover': 35, 'replicas-webhooks': 30, diskfull: 30, 'dashboard-habits': 30, 'dashboard-lists': 30, commands: 30,
     'http/request': 30, 'function-c': 30, streams: 30, dev: 30, readiness: 30, frameworks: 25, 'webhook-egress': 25, jwks: 25, 'webhook-kills': 25,
-    'idle-exit': 25, 'rest-destinations': 25, 'streams-cut': 25, 'postgres-start': 25, 'rest-deliveries': 25, 'dashboard-progress': 25, cli: 25,
+    'idle-exit': 50, 'replicas-idle': 40, 'rest-destinations': 25, 'streams-cut': 25, 'postgres-start': 25, 'rest-deliveries': 25, 'dashboard-progress': 25, cli: 25,
     logs: 25, 'streams-limits': 25, 'webhook-envelope': 25, 'app-gate': 25, 'dashboard-people': 20, auth: 20, 'store-backup': 20,
     'dashboard-playground': 20, lifecycle: 20, async: 20, kill: 20, 'webhook-policy': 20, 'streams-kill': 20,
 };
