@@ -15,16 +15,17 @@ static long long count(const json_t *left, const char *name)
     return json_integer_value(json_object_get(left, name));
 }
 
-/* Takes what was answered. */
-static void print_left(const struct hl_cli *cli, json_t *left)
+static int print_left(const struct hl_cli *cli, const json_t *left)
 {
+    if (hl_cli_expect(cli, left, "draining") != HL_CLI_OK)
+        return HL_CLI_FAILED;
     fprintf(cli->out,
         "%s; left: %lld calls, %lld tunnels, %lld streams, %lld runs, %lld deliveries\n",
         json_is_true(json_object_get(left, "draining")) ? "draining" : "not draining",
         count(left, "calls"), count(left, "tunnels"), count(left, "streams"), count(left, "runs"),
         count(left, "deliveries"));
     fflush(cli->out);
-    json_decref(left);
+    return HL_CLI_OK;
 }
 
 static int wait_for_end(const struct hl_cli *cli, struct hl_cli_session *session)
@@ -35,14 +36,11 @@ static int wait_for_end(const struct hl_cli *cli, struct hl_cli_session *session
         int status = hl_cli_ask_any(session, "GET", PATH_WAIT, NULL, &answered, &left);
         if (status != HL_CLI_OK)
             return status;
-        if (answered != 200 && answered != 202) {
-            status = hl_cli_refuse(session, PATH, answered, left);
-            json_decref(left);
+        status = answered == 200 || answered == 202 ? print_left(cli, left)
+                                                    : hl_cli_refuse(session, PATH, answered, left);
+        json_decref(left);
+        if (status != HL_CLI_OK || answered == 200)
             return status;
-        }
-        print_left(cli, left);
-        if (answered == 200)
-            return HL_CLI_OK;
     }
 }
 
@@ -51,9 +49,11 @@ static int drain(
 {
     json_t *left;
     int status = hl_cli_ask(session, is_cancelled ? "DELETE" : "POST", PATH, NULL, &left);
+    if (status == HL_CLI_OK)
+        status = print_left(cli, left);
+    json_decref(left);
     if (status != HL_CLI_OK)
         return status;
-    print_left(cli, left);
     return waits ? wait_for_end(cli, session) : HL_CLI_OK;
 }
 

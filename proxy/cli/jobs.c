@@ -128,6 +128,8 @@ static int count(struct bulk *b)
 {
     json_t *answer;
     int status = post(b, "dry_run", json_true(), &answer);
+    if (status == HL_CLI_OK)
+        status = hl_cli_expect(b->cli, answer, "count");
     if (status == HL_CLI_OK) {
         b->count = json_integer_value(json_object_get(answer, "count"));
         b->has_more = json_is_true(json_object_get(answer, "has_more"));

@@ -63,6 +63,8 @@ static int count(
     if (filter->until)
         hl_cli_target_query_time(&target, "until", filter->until_ms);
     int status = hl_cli_ask_target(session, "GET", &target, NULL, &answer);
+    if (status == HL_CLI_OK)
+        status = hl_cli_expect(hl_cli_session_call(session), answer, "errors");
     if (status == HL_CLI_OK && !filter->is_json)
         show(cli, answer);
     if (status == HL_CLI_OK && filter->is_json)

@@ -410,6 +410,22 @@ static json_t *parse(const struct hl_cli_answer *a)
     return hl_json_load(hl_buf_str(&a->body), 0, NULL);
 }
 
+int hl_cli_expect(const struct hl_cli *cli, const json_t *answer, const char *member)
+{
+    return json_object_get(answer, member)
+               ? HL_CLI_OK
+               : hl_cli_fail(cli, "the answer is not hookline's: it has no %s", member);
+}
+
+/* A web server that is another one, or a page to sign in at, answers 200 to anything. */
+static int check_kind(const struct hl_cli_session *session, unsigned answered, const json_t *answer)
+{
+    if (!hl_cli_is_good(answered) || answered == 204 || json_is_object(answer))
+        return HL_CLI_OK;
+    return hl_cli_fail(
+        session->cli, "the answer is not hookline's: it is no JSON (the status was %u)", answered);
+}
+
 int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, unsigned *answered, json_t **out)
 {
@@ -424,8 +440,10 @@ int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const cha
         .method = method, .target = target, .body = hl_buf_str(&text)};
     if (status == HL_CLI_OK)
         status = ask(session, &request, &a);
-    if (status == HL_CLI_OK)
+    if (status == HL_CLI_OK) {
         *out = parse(&a);
+        status = check_kind(session, a.status, *out);
+    }
     *answered = a.status;
     hl_buf_fini(&text);
     hl_buf_fini(&a.body);

@@ -54,6 +54,9 @@ HL_MUST_CHECK int hl_cli_ask_any(struct hl_cli_session *session, const char *met
 int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsigned answered,
     const json_t *answer);
 
+/* HL_CLI_OK: the answer has that member, as all of hookline's have; else it has said so. */
+HL_MUST_CHECK int hl_cli_expect(const struct hl_cli *cli, const json_t *answer, const char *member);
+
 /* The same as hl_cli_ask of a target that has been made for it, which is taken. */
 HL_MUST_CHECK int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
     struct hl_cli_target *target, json_t *body, json_t **out);

@@ -77,11 +77,12 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/service-accounts");
     int status = hl_cli_ask_target(session, "POST", &target, request_body(wanted), &account);
-    if (status != HL_CLI_OK)
-        return status;
-    show_token(cli, account);
+    if (status == HL_CLI_OK)
+        status = hl_cli_expect(cli, account, "token");
+    if (status == HL_CLI_OK)
+        show_token(cli, account);
     json_decref(account);
-    return HL_CLI_OK;
+    return status;
 }
 
 /* NULL is: it is not asked for. */
@@ -215,6 +216,8 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
         json_t *page = NULL;
         write_page(&target, project, *cursor ? cursor : NULL);
         status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
+        if (status == HL_CLI_OK)
+            status = hl_cli_expect(cli, page, "service_accounts");
         size_t i;
         json_t *account;
         json_array_foreach(json_object_get(page, "service_accounts"), i, account)
@@ -338,7 +341,7 @@ static int print_link(
         hl_cli_print_line(cli->out, token ? token : "");
         tell_lasting(cli, answer);
     } else if (status == HL_CLI_OK) {
-        status = HL_CLI_FAILED;
+        status = hl_cli_expect(cli, NULL, "url");
     }
     json_decref(answer);
     return status;

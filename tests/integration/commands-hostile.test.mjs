@@ -91,6 +91,24 @@ test('an answer that never ends is not read for long, and one without sense is s
     assert.match(stderr, /not hookline's/);
 });
 
+test('a command says it is done only if a hookline says so', async (t) => {
+    let answer;
+    const url = await serve(t, (request, response) => (request.resume(), response.end(answer)));
+    const commands = ['runs list', `runs show ${ID}`, 'runs show abcd', 'runs errors', `runs cancel ${ID}`, 'runs cancel --all --yes', `runs rerun ${ID}`, 'deliveries list',
+        `deliveries show ${ID}`, `deliveries show ${ID} --request`, `deliveries redeliver ${ID} --to https://a.example/`, 'deliveries redeliver --since 1h --yes',
+        'deliveries test --to https://a.example/', 'deliveries destinations', 'jobs list', `jobs show ${ID}`, `jobs stop ${ID}`, 'logs', 'audit', 'token list',
+        'token create --name x --expires 1h', 'drain', 'drain --cancel'];
+    for (const [text, asked] of [['<h1>Sign in</h1>', [...commands, `token revoke ${ID}`]], ['{}', commands]]) {
+        answer = text;
+        for (const words of asked) {
+            const { code, stdout, stderr } = await ask(words.split(' '), url);
+            assert.equal(code, 1, `${words}: ${stdout}${stderr}`);
+            assert.match(stderr, /: the answer is not hookline's: .*\n$/, words);
+            assert.equal(stdout, '', words);
+        }
+    }
+});
+
 test('a result is written as it comes (another machine)', async (t) => {
     const rest = gate();
     const url = await serve(t, async (request, response) => {
