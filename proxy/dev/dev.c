@@ -29,7 +29,7 @@ static void say_place(const struct hl_dev_plan *plan, const struct hl_dev_settin
         "\nhookline is at http://127.0.0.1:%u, without tokens, for this machine only; the "
         "dashboard at\n"
         "http://127.0.0.1:%u, received webhooks at http://127.0.0.1:%u" HL_DEV_HOOKS_PATH "\n",
-        s->port, s->admin_port, s->hooks_port);
+        s->run.number, s->admin.number, s->hooks.number);
     if (plan->app == HL_DEV_URL)
         fprintf(out, "The app is at %s.\n", plan->url);
     else
@@ -60,7 +60,7 @@ static void say_call(
     const char *mark = !call->query[0] ? "" : strchr(call->offer->path, '?') ? "&" : "?";
     fprintf(out,
         "\n%s:\n  curl -sN 'http://127.0.0.1:%u/v4/" HL_DEV_PROJECT "/" HL_DEV_NAME "/%s%s%s'",
-        call->what, s->port, call->offer->path, mark, call->query);
+        call->what, s->run.number, call->offer->path, mark, call->query);
     if (call->accept)
         fprintf(out, " -H 'Accept: %s'", call->accept);
     if (call->offer->body[0]) {
@@ -97,7 +97,7 @@ static uint16_t port_of(const struct hl_dev_plan *plan, const struct hl_dev_sett
 {
     struct hl_url url;
     if (plan->app != HL_DEV_URL)
-        return s->app_port;
+        return s->app.number;
     bool is_here =
         hl_url_parse(hl_str_from(plan->url), &url) && !url.is_https &&
         (hl_str_eq(url.host, HL_STR("127.0.0.1")) || hl_str_eq(url.host, HL_STR("localhost")));
@@ -147,7 +147,7 @@ static void say_calls(const struct hl_dev_plan *plan, const struct hl_dev_settin
     char query[160];
     snprintf(query, sizeof(query),
         "async=true&webhookEndpoint=http%%3A%%2F%%2F127.0.0.1%%3A%u%%2F_hookline%%2Fdev%%2Fhooks",
-        s->hooks_port);
+        s->hooks.number);
     const struct call calls[] = {{"A call", NULL, &offers.plain, ""},
         {"In the background, its answer to the webhook receiver", NULL, &offers.plain, query},
         {"A stream, event by event, where the app gives one", "text/event-stream", &offers.stream,
@@ -246,7 +246,8 @@ static void say_next(struct dev *d)
     FILE *out = d->plan->out;
     fprintf(out, "%-8s | it is restarted when a file below %s changes", "dev", d->settings.folder);
     if (!d->is_welcome)
-        fprintf(out, "; what to call is printed once it listens on port %u", d->settings.app_port);
+        fprintf(
+            out, "; what to call is printed once it listens on port %u", d->settings.app.number);
     fprintf(out, "; Ctrl-C ends everything\n");
     fflush(out);
 }
@@ -336,10 +337,10 @@ static void on_starting(uv_timer_t *timer)
         fprintf(d->plan->out,
             "%-8s | the app is not yet listening on 127.0.0.1:%u, the port in the variable PORT; "
             "what to call is printed once it is\n",
-            "dev", d->settings.app_port);
+            "dev", d->settings.app.number);
         fflush(d->plan->out);
     }
-    if (!is_app_up || !hl_dev_port_answers(d->settings.port))
+    if (!is_app_up || !hl_dev_port_answers(d->settings.run.number))
         return;
     d->is_welcome = true;
     uv_timer_stop(timer);
@@ -368,7 +369,7 @@ static bool start_all(struct dev *d)
     d->receiver.secret = hl_str_from(d->settings.secret);
     d->receiver.failures = d->plan->fail_hooks;
     d->receiver.out = d->plan->out;
-    int rc = hl_dev_receiver_open(&d->receiver, &d->loop, d->settings.hooks_port);
+    int rc = hl_dev_receiver_open(&d->receiver, &d->loop, d->settings.hooks.number);
     if (rc != 0) {
         fprintf(d->plan->err, "hookline dev: the webhook receiver cannot listen: %s\n",
             uv_strerror(rc));

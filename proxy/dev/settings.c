@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -33,13 +35,41 @@ static bool ask_port(uint16_t port, int (*what)(int, const struct sockaddr *, so
     return is_good;
 }
 
-/* One that is bound to all addresses has it as well. */
-uint16_t hl_dev_port_find(uint16_t wanted)
+/* Ports are chosen before the programs start that will listen there: until then a name says that one is taken. It is an abstract
+ * one (unix(7)): of a network namespace, as ports are, in nobody's way, and gone with the process. A descriptor; -1: another has it. */
+static int hold_port(uint16_t port)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "hookline-dev-%u", port);
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, length) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* One that is bound to all addresses has it as well. Held first: who held it before has it by then. */
+static bool take_port(struct hl_dev_port *taken, uint16_t port)
+{
+    taken->held = hold_port(port);
+    if (taken->held < 0)
+        return false;
+    taken->number = port;
+    if (!hl_dev_port_answers(port) && ask_port(port, bind))
+        return true;
+    close(taken->held);
+    taken->held = -1;
+    return false;
+}
+
+static bool find_port(struct hl_dev_port *found, uint16_t wanted)
 {
     for (uint32_t port = wanted; port < (uint32_t)wanted + TRIES && port <= UINT16_MAX; port++)
-        if (!hl_dev_port_answers((uint16_t)port) && ask_port((uint16_t)port, bind))
-            return (uint16_t)port;
-    return 0;
+        if (take_port(found, (uint16_t)port))
+            return true;
+    return false;
 }
 
 bool hl_dev_port_answers(uint16_t port)
@@ -161,11 +191,8 @@ static bool find_all(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 
 static bool find_ports(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
-    s->port = hl_dev_port_find(8080);
-    s->admin_port = hl_dev_port_find(9090);
-    s->app_port = hl_dev_port_find(8000);
-    s->hooks_port = hl_dev_port_find(9000);
-    if (s->port && s->admin_port && s->app_port && s->hooks_port)
+    if (find_port(&s->run, 8080) && find_port(&s->admin, 9090) && find_port(&s->app, 8000) &&
+        find_port(&s->hooks, 9000))
         return true;
     return fail(plan, "127.0.0.1", "there is no free port");
 }
@@ -224,7 +251,7 @@ static bool make_host(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
                   add(argv, "%s", plan->file);
     else
         is_good = add(argv, "%s", s->host) && add(argv, "%s", s->file);
-    return is_good && add(argv, "--port") && add(argv, "%u", s->app_port);
+    return is_good && add(argv, "--port") && add(argv, "%u", s->app.number);
 }
 
 static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
@@ -240,7 +267,7 @@ static bool make_app(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
     if (is_good && hl_dev_has_host(plan))
         is_good = make_host(s, plan) && add(texts, "HOOKLINE_LOG_FORMAT=json");
     else if (is_good)
-        is_good = add(texts, "PORT=%u", s->app_port);
+        is_good = add(texts, "PORT=%u", s->app.number);
     s->app_argv = s->argv.items ? s->argv.items : plan->command;
     s->app_environment = texts->items;
     return is_good;
@@ -254,8 +281,8 @@ static bool make_hookline(struct hl_dev_settings *s, const struct hl_dev_plan *p
 {
     struct hl_dev_texts *t = &s->texts;
     bool is_good = add_surroundings(t, plan, "HOOKLINE_", false) &&
-                   add(t, "HOOKLINE_LISTEN=127.0.0.1:%u", s->port) &&
-                   add(t, "HOOKLINE_ADMIN_LISTEN=127.0.0.1:%u", s->admin_port) &&
+                   add(t, "HOOKLINE_LISTEN=127.0.0.1:%u", s->run.number) &&
+                   add(t, "HOOKLINE_ADMIN_LISTEN=127.0.0.1:%u", s->admin.number) &&
                    add(t, "HOOKLINE_AUTH=none") && add(t, "HOOKLINE_HOSTS=localhost") &&
                    add(t, "HOOKLINE_STORE=memory") && add(t, "HOOKLINE_DATA_DIR=" NOWHERE) &&
                    add(t, "HOOKLINE_STREAM_KEEP=all") &&
@@ -267,14 +294,15 @@ static bool make_hookline(struct hl_dev_settings *s, const struct hl_dev_plan *p
     if (is_good && plan->app == HL_DEV_URL)
         is_good = add(t, "HOOKLINE_APP_URL=%s", plan->url);
     else if (is_good)
-        is_good = add(t, "HOOKLINE_APP_URL=http://127.0.0.1:%u", s->app_port);
+        is_good = add(t, "HOOKLINE_APP_URL=http://127.0.0.1:%u", s->app.number);
     s->environment = t->items;
     return is_good;
 }
 
 bool hl_dev_settings_make(struct hl_dev_settings *s, const struct hl_dev_plan *plan)
 {
-    *s = (struct hl_dev_settings){.port = 0};
+    *s = (struct hl_dev_settings){
+        .run.held = -1, .admin.held = -1, .app.held = -1, .hooks.held = -1};
     hl_buf_init(&s->ignored, 0);
     make_secret(s);
     if (find_all(s, plan) && find_ports(s, plan)) {
@@ -292,4 +320,8 @@ void hl_dev_settings_fini(struct hl_dev_settings *s)
     drop(&s->app_texts);
     drop(&s->texts);
     hl_buf_fini(&s->ignored);
+    const int held[] = {s->run.held, s->admin.held, s->app.held, s->hooks.held};
+    for (size_t i = 0; i < HL_ARRAY_LEN(held); i++)
+        if (held[i] >= 0)
+            close(held[i]);
 }

@@ -18,6 +18,12 @@ struct hl_dev_texts {
     size_t n;
 };
 
+/* One of 127.0.0.1 that nobody listens at, nor another `hookline dev` is about to, for as long as `held` is open. */
+struct hl_dev_port {
+    uint16_t number;
+    int held; /* -1: none */
+};
+
 struct hl_dev_settings {
     char program[4096];   /* this one */
     char folder[4096];    /* of the app's files */
@@ -25,7 +31,7 @@ struct hl_dev_settings {
     char host[4096 + 32]; /* hookline-function */
     char python[4096];    /* the folder that hookline_runtime is in */
     char node[4096];      /* the folder that hookline-functions is in */
-    uint16_t port, admin_port, app_port, hooks_port;
+    struct hl_dev_port run, admin, app, hooks;
     char secret[64];
     struct hl_dev_texts argv, app_texts, texts;
     char *const *app_argv, *const *app_environment, *const *environment;
@@ -38,8 +44,6 @@ void hl_dev_settings_fini(struct hl_dev_settings *s);
 
 /* ---- ports of 127.0.0.1 ---- */
 
-/* `wanted`, or the next one that nobody has; 0: there is none. */
-uint16_t hl_dev_port_find(uint16_t wanted);
 /* Somebody listens there. */
 bool hl_dev_port_answers(uint16_t port);
 

@@ -114,6 +114,13 @@ test('a file of functions: the calls that it prints work as printed', async (t) 
     assert.equal(verdict, 'signature verified');
 });
 
+test('several that are started at the same moment have ports of their own', async (t) => {
+    const server = await startServer(t, (exchange) => exchange.send(200));
+    const devs = await Promise.all(Array.from({ length: 4 }, () => startDev(t, [server.url], { files: {} })));
+    assert.equal(new Set(devs.map((dev) => dev.port)).size, devs.length);
+    for (const dev of devs) assert.equal(await dev.end(), 0);
+});
+
 test('the app is started again when its files change, and waits for the next change when it cannot be', async (t) => {
     const dev = await startDev(t, ['main.py']);
     const file = join(dev.folder, 'main.py');
