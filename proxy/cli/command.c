@@ -3,7 +3,9 @@
  * Not here: which commands there are (catalog.c). */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -155,6 +157,19 @@ static int find_and_run(struct hl_cli *cli, int (*serve)(const struct hl_cli *cl
     return run_command(cli, serve);
 }
 
+/* A full disk shows when any of the bytes are written, and the last ones may be written nevertheless. Whoever has closed a pipe
+ * wants no more, and no word of it. */
+static int check_output(const struct hl_cli *cli)
+{
+    errno = 0;
+    if (fflush(cli->out) == 0 && !ferror(cli->out))
+        return HL_CLI_OK;
+    if (errno == EPIPE)
+        return HL_CLI_FAILED;
+    return hl_cli_fail(cli, "not all of the output could be written%s%s", errno ? ": " : "",
+        errno ? strerror(errno) : "");
+}
+
 int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const struct hl_cli *cli))
 {
     int skip = argc > 0 ? 1 : 0;
@@ -171,8 +186,5 @@ int hl_cli_run(int argc, char **argv, char *const *environ, int (*serve)(const s
         .faults = &faults};
     int status = find_and_run(&cli, serve);
     point_to_help(&cli);
-    /* A full disk or a closed pipe shows when the last bytes are written. */
-    if (fflush(cli.out) != 0 && status == HL_CLI_OK)
-        status = HL_CLI_FAILED;
-    return status;
+    return status == HL_CLI_OK ? check_output(&cli) : status;
 }

@@ -233,6 +233,17 @@ Test(cli, fails_when_its_output_cannot_be_written)
     cr_assert_eq(hl_cli_run(2, argv, (char *[]){NULL}, serve), HL_CLI_FAILED);
 }
 
+/* More than a buffer: what is left of it at the end may be nothing. */
+Test(cli, fails_when_the_beginning_of_its_output_could_not_be_written)
+{
+    int full = open("/dev/full", O_WRONLY);
+    cr_assert_geq(full, 0);
+    fflush(stdout);
+    dup2(full, STDOUT_FILENO);
+    char *argv[] = {"hookline", "completion", "bash", NULL};
+    cr_assert_eq(hl_cli_run(3, argv, (char *[]){NULL}, serve), HL_CLI_FAILED);
+}
+
 Test(cli, checks_settings)
 {
     cr_assert_eq(run(WORDS("config", "check"), ENVIRON("HOOKLINE_WORKERS=2")), HL_CLI_OK);
