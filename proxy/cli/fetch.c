@@ -183,7 +183,9 @@ static void set_up(CURL *easy, struct hl_cli_fetch *fetch, struct curl_slist *fi
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, fetch);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_field);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, fetch);
-    if (strcmp(fetch->method, "GET") != 0) {
+    if (strcmp(fetch->method, "HEAD") == 0) /* no body comes, whatever its length is said to be */
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    else if (strcmp(fetch->method, "GET") != 0) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)fetch->body.n);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, fetch->body.p ? fetch->body.p : "");
         curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, fetch->method);
