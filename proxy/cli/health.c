@@ -19,9 +19,9 @@
 #define DEADLINE_MS 3000
 #define ANSWER_MAX  4096 /* of an answer as much as says why not */
 
-static int say(const struct hl_cli *cli, const struct hl_listen_address *listen, const char *what)
+static int say(const struct hl_cli *cli, const char *where, const char *what)
 {
-    fprintf(cli->err, "not ready: %s: %s\n", listen->text, what);
+    fprintf(cli->err, "not ready: %s: %s\n", where, what);
     return HL_CLI_FAILED;
 }
 
@@ -40,8 +40,7 @@ static bool on_bytes(struct hl_cli_fetch *fetch, struct hl_str bytes)
     return a->n < sizeof(a->text);
 }
 
-static int judge(
-    const struct hl_cli *cli, const struct hl_listen_address *listen, const struct answer *a)
+static int judge(const struct hl_cli *cli, const char *where, const struct answer *a)
 {
     char line[256];
     if (a->fetch.status == 200)
@@ -51,7 +50,7 @@ static int judge(
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = ' ';
     }
-    return say(cli, listen, line);
+    return say(cli, where, line);
 }
 
 /* What is no HTTP is not told in libcurl's words for it. */
@@ -99,11 +98,11 @@ static int ask(const struct hl_cli *cli, const struct hl_config *config)
                            .on_bytes = on_bytes}};
     bool is_whole = hl_cli_fetch_try(&a.fetch);
     if (is_whole || (a.fetch.status > 0 && !a.fetch.is_late))
-        return judge(cli, listen, &a);
+        return judge(cli, listen->text, &a);
     struct answer other = {.n = 0};
     if (ask_by_socket(config, &other))
-        return judge(cli, listen, &other);
-    return say(cli, listen, failure(&a.fetch));
+        return judge(cli, "the control socket", &other);
+    return say(cli, listen->text, failure(&a.fetch));
 }
 
 int hl_cli_health(const struct hl_cli *cli)

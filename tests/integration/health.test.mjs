@@ -16,10 +16,11 @@ test('hookline health is 0 when ready and 1 when not', async (t) => {
         HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${sidecar.adminPort}`,
     };
     assert.equal((await run(['health'], env)).code, 1);
+    const elsewhere = { ...env, HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_ADMIN_LISTEN: '127.0.0.1:1' };
+    assert.match((await run(['health'], elsewhere)).stderr, /^not ready: the control socket: 503 /, 'it is not told of an address where nobody is');
     await startServer(t, (x) => x.send(200), port);
     await sidecar.until('readyz');
     assert.equal((await run(['health'], env)).code, 0);
-    const elsewhere = { ...env, HOOKLINE_DATA_DIR: sidecar.dataDir, HOOKLINE_ADMIN_LISTEN: '127.0.0.1:1' };
     assert.equal((await run(['health'], elsewhere)).code, 0, 'the data directory says where it is');
     await sidecar.stop();
     assert.equal((await run(['health'], env)).code, 1, 'nobody listens');
