@@ -103,6 +103,8 @@ int hl_cli_runs_wait(const struct hl_cli *cli)
     if (timeout && !hl_value_parse_duration(hl_str_from(timeout), &limit_ms))
         status = hl_cli_usage_error(
             cli, "--timeout takes a duration such as 90s or 10m, not \"%s\"", timeout);
+    if (timeout && limit_ms == 0)
+        limit_ms = 1; /* 0 stands for no limit behind here */
     if (status == HL_CLI_OK)
         status = open_session(cli, typed, &session, id);
     if (status == HL_CLI_OK)

@@ -279,6 +279,7 @@ test('runs wait ends with the run and says by its status how that went', async (
     const { id } = await all.call('/v4/p/a/slow', { query: { async: 'true' } });
     const late = await all.cli(`runs wait ${id} --timeout 1s`, { code: 1 });
     assert.match(late.stderr, /the run is still running/);
+    assert.match((await all.cli(`runs wait ${id} --timeout 0`, { code: 1 })).stderr, /the run is still running/);
     const waiting = all.cli(`runs wait ${id}`);
     const result = all.cli(`runs result ${id} --wait`);
     await until('it waits', async () => /running/.test((await all.cli(`runs show ${id}`)).stdout));
@@ -341,6 +342,7 @@ for (const auth of ['none', 'jwt', 'jwt, and an open admin listener']) {
         assert.equal(JSON.parse(await call(['/v4/p/a/run', '--data', `@${file}`])).body, 'anything');
         const odd = '[1,18446744073709551616,-1e400,"\\u0000\\ud800"]';
         assert.equal(JSON.parse(await call(['/v4/p/a/run', '--json', '@-'], { input: odd })).body, odd);
+        assert.equal(await call(['/v4/p/a/x', '--method', 'HEAD']), '', 'its answer has no body, whatever it says of one');
         const { run_id: queued } = JSON.parse(await call(['/v4/p/a/run', '--async']));
         assert.match(queued, UUID_V7);
         assert.equal((await all.cli(`runs wait ${queued}`)).stdout, 'success\n');
