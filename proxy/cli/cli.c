@@ -118,7 +118,7 @@ static bool read_choices(
 
 static void check_choice(struct reading *r, const char *name, const char *value)
 {
-    char said[160];
+    char said[512]; /* the actions of `audit` are the most */
     struct hl_cli_synopsis_option known;
     if (r->cli->command && hl_cli_synopsis_find(r->cli->command, name, &known) &&
         hl_cli_synopsis_has_choices(&known) && !read_choices(&known, value, said, sizeof(said)))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "store/audit.h"
 #include "store/record.h"
 
 static const char remote_options[] = "[--url URL] [--token-file FILE]";
@@ -15,7 +16,7 @@ static const struct {
     const char *name, *value, *help; /* value NULL: whatever it takes */
     const char *words;               /* of this command; NULL: of any */
 } meanings[] = {
-    {"--async", NULL, "print its id at once, and let it go on by itself", "call"},
+    {"--async", NULL, "the answer is its id, at once, and it goes on by itself", "call"},
     {"--project", NULL, "whose token it is; without it the project in the path", "call"},
     {"--columns", NULL, "these, such as delivery,receiver,error; a wrong one lists them all",
         "deliveries list"},
@@ -160,9 +161,15 @@ bool hl_cli_synopsis_find(
 
 /* ---- the words that an option takes ---- */
 
+/* Words that stand in a table elsewhere. */
 static bool is_reason(const struct hl_cli_synopsis_option *option)
 {
     return hl_str_eq(option->value, HL_STR("REASON"));
+}
+
+static bool is_action(const struct hl_cli_synopsis_option *option)
+{
+    return hl_str_eq(option->value, HL_STR("ACTION"));
 }
 
 /* "dead|delivered", "CODE|CLASS|none"; not "100/s|m|h|d", where digits stand for more than is there. */
@@ -185,7 +192,8 @@ static bool has_capital(struct hl_str value)
 
 bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
 {
-    return is_reason(option) || (is_list(option->value) && !has_capital(option->value));
+    return is_reason(option) || is_action(option) ||
+           (is_list(option->value) && !has_capital(option->value));
 }
 
 static bool next_reason(size_t *at, struct hl_str *word)
@@ -197,12 +205,22 @@ static bool next_reason(size_t *at, struct hl_str *word)
     return true;
 }
 
+static bool next_action(size_t *at, struct hl_str *word)
+{
+    if (*at >= HL_AUDIT_ACTIONS)
+        return false;
+    *word = hl_str_from(hl_audit_action_text((enum hl_audit_action)(*at)++));
+    return true;
+}
+
 bool hl_cli_synopsis_word(
     const struct hl_cli_synopsis_option *option, size_t *at, struct hl_str *word)
 {
     struct hl_str value = option->value;
     if (is_reason(option))
         return next_reason(at, word);
+    if (is_action(option))
+        return next_action(at, word);
     while (is_list(value) && *at < value.n) {
         const char *begin = value.p + *at, *bar = memchr(begin, '|', value.n - *at);
         *word = (struct hl_str){begin, bar ? (size_t)(bar - begin) : value.n - *at};

@@ -153,7 +153,7 @@ Test(cli, has_two_examples_of_every_command_and_a_meaning_for_every_option)
 Test(cli, says_of_each_command_what_its_own_options_mean)
 {
     cr_assert_eq(RUN("help", "call"), HL_CLI_OK);
-    cr_assert(strstr(output, "--async                  print its id at once"), "%s", output);
+    cr_assert(strstr(output, "--async                  the answer is its id"), "%s", output);
     cr_assert_eq(RUN("help", "runs", "list"), HL_CLI_OK);
     cr_assert(strstr(output, "--async                  only asynchronous ones\n"), "%s", output);
     cr_assert_eq(RUN("help", "runs", "send"), HL_CLI_OK);

@@ -25,6 +25,12 @@ Test(own_words, names_options_in_place_of_members)
     expect(&command, "The member max_queued is not a number.", "--max-queued is not a number.");
 }
 
+Test(own_words, names_options_in_place_of_query_parameters)
+{
+    expect(&command, "The query parameter max_queued must be a number, as the member url.",
+        "--max-queued must be a number, as --to.");
+}
+
 Test(own_words, leaves_what_the_command_has_no_option_for)
 {
     static const char *const details[] = {"The member role is not one.", "The member ",

@@ -93,10 +93,10 @@ Test(synopsis, knows_a_name_by_what_it_takes)
 /* The words that the option `name` takes, each behind a blank. */
 static const char *words_of(const char *name)
 {
-    static char text[256];
+    static char text[512];
     static const struct hl_cli_command command = {
         .arguments = "[--state dead|delivered] [--status CODE|CLASS|none] [--rate 100/s|m|h|d] "
-                     "[--reason REASON] [--name NAME] [--json]"};
+                     "[--reason REASON] [--action ACTION] [--name NAME] [--json]"};
     struct hl_cli_synopsis_option option;
     struct hl_str word;
     size_t at = 0, n = 0;
@@ -114,6 +114,7 @@ Test(synopsis, has_the_words_that_an_option_takes_as_they_stand)
     cr_assert_str_eq(words_of("--rate"), "");
     cr_assert_str_eq(words_of("--name"), "");
     cr_assert_str_eq(words_of("--json"), "");
+    cr_assert_not_null(strstr(words_of("--action"), "account_made account_limited"));
     cr_assert_str_eq(words_of("--reason"), " app_error timeout upstream_unreachable upstream_reset "
                                            "bad_response interrupted expired response_not_kept");
 }
