@@ -138,9 +138,22 @@ static bool read_by(struct hl_rest_call *call, struct hl_str value)
     return call->params.is_by_app = hl_str_eq(value, HL_STR("app"));
 }
 
+bool hl_rest_is_name(struct hl_str s)
+{
+    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i], lower = (char)(c | 0x20);
+        if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '.' && c != '_' &&
+            c != '-')
+            return false;
+    }
+    return true;
+}
+
 static bool read_app(struct hl_rest_call *call, struct hl_str value)
 {
-    if (value.n == 0 || value.n > HL_NAME_MAX)
+    if (!hl_rest_is_name(value))
         return false;
     memcpy(call->params.app, value.p, value.n);
     call->params.app[value.n] = '\0';
@@ -152,7 +165,6 @@ static bool read_run_id(struct hl_rest_call *call, struct hl_str value)
     return read_id(value, &call->params.run_id);
 }
 
-/* More than HOOKLINE_MAX_WAIT counts as that. */
 static bool read_prefix(struct hl_rest_call *call, struct hl_str value)
 {
     return hl_search_read_prefix(value, &call->params.search);
@@ -226,6 +238,7 @@ static bool read_destination(struct hl_rest_call *call, struct hl_str value)
     return true;
 }
 
+/* More than HOOKLINE_MAX_WAIT counts as that. */
 static bool read_wait(struct hl_rest_call *call, struct hl_str value)
 {
     uint64_t max_ms = hl_rest_get_parts(call)->config->max_wait_ms;
@@ -323,7 +336,7 @@ static const struct param {
     {HL_REST_TIME, "until", read_until, TIME_ALLOWED},
     {HL_REST_PERIOD, "period", read_period, "hour, day or retention, without since or until"},
     {HL_REST_BY, "by", read_by, "app"},
-    {HL_REST_APP, "app", read_app, "an app's name"},
+    {HL_REST_APP, "app", read_app, "an app's name: 1 to 128 of A-Z a-z 0-9 . _ -"},
     {HL_REST_RUN_ID, "run_id", read_run_id, "a run's id"},
     {HL_REST_RUN_SEARCH, "id_prefix", read_prefix, "the beginning of an id (hex digits)"},
     {HL_REST_RUN_SEARCH, "id_suffix", read_suffix, "the last 8 characters of an id"},

@@ -195,23 +195,10 @@ static void refuse_method(struct hl_rest_call *call)
 
 /* ---- checking ---- */
 
-static bool is_name(struct hl_str s)
-{
-    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i], lower = (char)(c | 0x20);
-        if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '.' && c != '_' &&
-            c != '-')
-            return false;
-    }
-    return true;
-}
-
 static bool take_name(
     struct hl_rest_call *call, struct hl_str s, char out[HL_NAME_MAX + 1], const char *what)
 {
-    if (s.p && !is_name(s)) {
+    if (s.p && !hl_rest_is_name(s)) {
         hl_rest_refuse_saying(call, HL_REFUSAL_REST_NAME, what, NULL);
         return false;
     }

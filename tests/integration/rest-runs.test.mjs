@@ -912,6 +912,8 @@ for (const [store, start] of [
             for (const path of ['runs', 'deliveries', 'deliveries/count', 'overview'])
                 assertRefused(await ask('GET', `/v2/projects/p/${path}?app=${text}`), 400, /parameter app must be/);
         }
+        for (const text of ['a/b', '..', 'a%20b', '%c3%a4', 'x'.repeat(129)]) // what no app is called
+            assertRefused(await ask('GET', `/v2/projects/p/runs?app=${text}`), 400, /parameter app must be an app's name: 1 to 128 of/);
         for (const text of ['%c3%a4', '%f0%9f%98%80']) {
             const answer = await ask('GET', `${RUNS}?path=${text}`);
             assert.deepEqual([answer.status, answer.json().runs], [200, []]);
