@@ -35,31 +35,33 @@ static bool ask_port(uint16_t port, int (*what)(int, const struct sockaddr *, so
     return is_good;
 }
 
-/* Ports are chosen before the programs start that will listen there: until then a name says that one is taken. It is an abstract
- * one (unix(7)): of a network namespace, as ports are, in nobody's way, and gone with the process. A descriptor; -1: another has it. */
-static int hold_port(uint16_t port)
+/* Ports are chosen before the programs start that will listen there: until then a name says that one is
+ * taken. It is an abstract one (unix(7)): of a network namespace, as ports are, in nobody's way, and gone with the
+ * process. False: another process holds it. Where there are no such names, nothing is held, and none is refused. */
+static bool hold_port(uint16_t port, int *held)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int n = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "hookline-dev-%u", port);
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, length) != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    *held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (*held < 0 || bind(*held, (struct sockaddr *)&at, length) == 0)
+        return true;
+    bool is_taken = errno == EADDRINUSE;
+    close(*held);
+    *held = -1;
+    return !is_taken;
 }
 
 /* One that is bound to all addresses has it as well. Held first: who held it before has it by then. */
 static bool take_port(struct hl_dev_port *taken, uint16_t port)
 {
-    taken->held = hold_port(port);
-    if (taken->held < 0)
+    if (!hold_port(port, &taken->held))
         return false;
     taken->number = port;
     if (!hl_dev_port_answers(port) && ask_port(port, bind))
         return true;
-    close(taken->held);
+    if (taken->held >= 0)
+        close(taken->held);
     taken->held = -1;
     return false;
 }
