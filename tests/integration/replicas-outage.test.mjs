@@ -152,6 +152,25 @@ test('what is wrong after the first success counts as gone', async (t) => {
     await a.finished(await a.begin());
 });
 
+test('the log says why a connection that was lost is not made again, and not only that it was lost', async (t) => {
+    const server = await cluster(t);
+    const all = await fleet(t, { database: server });
+    const { sidecar } = await all.add('a');
+    const ofServer = ({ msg }) => msg === 'store: PostgreSQL cannot be reached';
+    const { username, pathname } = new URL(server.url);
+    const faults = [
+        [`DATABASE ${pathname.slice(1)} SET default_transaction_read_only = on`, /the database or the role is read-only/],
+        [`ROLE ${username} NOLOGIN`, /not permitted to log in/],
+    ];
+    for (const [change, why] of faults) {
+        await server.superuser(`ALTER ${change}`);
+        await server.terminate();
+        await sidecar.logged((line) => ofServer(line) && why.test(line.why));
+    }
+    const said = sidecar.log.filter(ofServer).length;
+    assert.ok(said <= 3 * faults.length, `${said} lines of three connections`);
+});
+
 test('SIGTERM ends a replica whose server says nothing, or is not there', async (t) => {
     const database = await postgres(t);
     const cable = await link(t, database.url);

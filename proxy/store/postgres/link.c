@@ -19,6 +19,9 @@
 /* A statement is ended by the server after 10 s; what says nothing for longer is cut off. */
 #define SILENCE_MS 15000
 #define LOOK_MS    1000
+/* The log has why a connection is lost, and why none is made since: it is seldom the same. What lasts no
+ * longer needs no second line, and reasons that take turns have one in this time. */
+#define SAY_AGAIN_MS 5000
 
 /* --- making a connection ---------------------------------------------------------------------- */
 
@@ -119,6 +122,13 @@ static void end_flight(struct hl_pg_flight *f, enum hl_pg_fate fate)
         PQclear(results[i]);
 }
 
+static void say(struct hl_pg_link *l, const char *what, const char *why)
+{
+    HL_LOG(WARN, what, HL_LOG_TEXT("why", why));
+    snprintf(l->said, sizeof(l->said), "%s", why);
+    l->said_ms = hl_clock_mono_ms();
+}
+
 static void go_down(struct hl_pg_link *l, const char *why)
 {
     if (!l->conn)
@@ -129,8 +139,7 @@ static void go_down(struct hl_pg_link *l, const char *why)
     l->broken = NULL;
     l->down_ms = hl_clock_mono_ms();
     if (!l->is_closing)
-        HL_LOG(WARN, "store: the connection to PostgreSQL is lost", HL_LOG_TEXT("why", why));
-    l->is_said = true;
+        say(l, "store: the connection to PostgreSQL is lost", why);
     while (!hl_list_is_empty(&l->flights))
         end_flight(HL_CONTAINER_OF(l->flights.next, struct hl_pg_flight, node), HL_PG_LOST);
     uv_timer_stop(&l->timer);
@@ -146,11 +155,11 @@ static void go_up(struct hl_pg_link *l, PGconn *conn)
         go_down(l, "the connection cannot be watched");
         return;
     }
-    if (l->is_said)
+    if (l->said_ms > 0)
         HL_LOG(INFO, "store: connected to PostgreSQL again",
             HL_LOG_INT("ms", l->down_ms ? hl_clock_mono_ms() - l->down_ms : 0));
-    l->is_said = l->is_doubted = false;
-    l->down_ms = 0;
+    l->is_doubted = false;
+    l->down_ms = l->said_ms = 0;
     l->pause_ms = PAUSE_MIN_MS;
     uv_timer_start(&l->timer, on_timer, LOOK_MS, LOOK_MS);
     l->on_change(l->self, true);
@@ -171,9 +180,10 @@ static void on_connected(uv_async_t *async)
     }
     if (l->on_failure && !l->on_failure(l->self, err, why))
         return;
-    if (!l->is_said)
-        HL_LOG(WARN, "store: PostgreSQL cannot be reached", HL_LOG_TEXT("why", why));
-    l->is_said = true;
+    bool is_new = l->said_ms == 0 ||
+                  (strcmp(why, l->said) != 0 && hl_clock_mono_ms() - l->said_ms >= SAY_AGAIN_MS);
+    if (is_new)
+        say(l, "store: PostgreSQL cannot be reached", why);
     try_later(l);
 }
 

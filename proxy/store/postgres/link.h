@@ -47,9 +47,10 @@ struct hl_pg_link {
     struct hl_list flights; /* in the order of sending */
     uint64_t pause_ms;      /* before the next try */
     uint64_t down_ms;       /* CLOCK_MONOTONIC, since when; 0: it is up */
-    const char *broken;     /* why it goes down in the loop's next turn; NULL: it does not */
+    uint64_t said_ms; /* CLOCK_MONOTONIC, when `said` was; 0: it was not said that it is down */
+    char said[HL_PG_WHY_MAX];
+    const char *broken; /* why it goes down in the loop's next turn; NULL: it does not */
     bool is_closing;
-    bool is_said;    /* that it is down */
     bool is_doubted; /* silent for too long at the last look, and since */
     int handles;     /* that are still to be closed */
     /* It is up, or has gone down: then all its flights have ended. */
