@@ -398,14 +398,15 @@ int hl_cli_store_check(const struct hl_cli *cli)
         return status;
     const char *dir = count > 0 ? words[0] : config->data_dir.p;
     hl_buf_init(&problems, 0);
-    if (hl_look_through(dir, &done, &problems, why, sizeof(why)) != HL_OK) {
+    if (hl_look_through(dir, config->key_file, &done, &problems, why, sizeof(why)) != HL_OK) {
         status = hl_cli_fail(cli, "%s", why[0] ? why : hl_err_text(HL_ERR_NOMEM));
     } else if (problems.n > 0) {
         hl_cli_print_lines(cli, "", (struct hl_str){problems.p, problems.n});
         status = hl_cli_fail(cli, "the store in %s is damaged", dir);
     } else {
-        fprintf(cli->out, "%s: whole; %llu runs, %llu bodies in files\n", dir,
-            (unsigned long long)done.runs, (unsigned long long)done.bodies);
+        fprintf(cli->out, "%s: whole; %llu runs, %llu bodies in files%s\n", dir,
+            (unsigned long long)done.runs, (unsigned long long)done.bodies,
+            done.has_key ? "" : "; its key is not in it");
     }
     hl_buf_fini(&problems);
     hl_config_free(config);

@@ -124,6 +124,30 @@ test('a store that was copied file by file while hookline wrote does not start',
     assert.match(await refused(to), /is missing or empty, but its log/);
 });
 
+test('store check names a backup that was not finished, and a key that does not fit; and no backup is made of the former', async (t) => {
+    const { call, sidecar } = await stage(t);
+    const directory = await temporaryDirectory(t);
+    const [to, elsewhere] = [join(directory, 'backup'), join(directory, 'elsewhere')];
+    assert.equal((await call(RUN, { query: { async: 'true' } })).status, 202);
+    await command(['store', 'backup', to], sidecar.dataDir);
+    assert.match((await command(['store', 'check', to], sidecar.dataDir)).stdout, /whole; 1 runs, 0 bodies in files\n$/);
+
+    const key = await readFile(join(to, 'key'), 'utf8');
+    const wrong = [[key.replace(/^./, (digit) => (digit === '0' ? '1' : '0')), /is not the one that it was made with/], ['none', /does not hold a key/]];
+    for (const [text, why] of wrong) {
+        await writeFile(join(to, 'key'), text);
+        assert.match((await command(['store', 'check', to], sidecar.dataDir, 1)).stderr, why);
+    }
+    await command(['store', 'check', to], sidecar.dataDir, 0, { HOOKLINE_KEY_FILE: join(sidecar.dataDir, 'key') });
+    await rm(join(to, 'key'));
+    assert.match((await command(['store', 'check', to], sidecar.dataDir)).stdout, /whole; .*; its key is not in it/);
+
+    await writeFile(join(to, 'key'), key);
+    await writeFile(join(to, 'backup'), 'this backup is not finished: make it again\n');
+    assert.match((await command(['store', 'check', to], sidecar.dataDir, 1)).stderr, /a backup that was not finished/);
+    assert.match((await command(['store', 'backup', elsewhere], to, 1)).stderr, /a backup that was not finished/);
+});
+
 test('a backup says why it cannot be made', async (t) => {
     const { sidecar } = await stage(t);
     const nowhere = join(await temporaryDirectory(t), 'none');

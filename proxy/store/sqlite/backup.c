@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
+#include "store/key.h"
 #include "store/path.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/statement.h"
@@ -398,6 +399,8 @@ enum hl_err hl_backup(const struct hl_config *config, const char *to, uint64_t r
     enum hl_err err =
         hl_imported_mark_check(b.from, why, why_len); /* a copy would run what has moved, again */
     if (!err)
+        err = hl_backup_check(b.from, why, why_len); /* and would pass for one that is finished */
+    if (!err)
         err = b.buffer ? begin(&b) : explain(&b, HL_ERR_NOMEM, "cannot copy", b.from);
     if (!err)
         err = make_place(&b);
@@ -477,12 +480,44 @@ static enum hl_err report_bodies(
     return err;
 }
 
-enum hl_err hl_look_through(const char *data_dir, struct hl_looked_through *done,
-    struct hl_buf *problems, char *why, size_t why_len)
+/* Only what is there can be wrong: a key that is kept elsewhere is not missed. */
+static enum hl_err report_key(struct backup *b, struct hl_str key_file,
+    struct hl_looked_through *done, struct hl_buf *problems)
+{
+    char path[HL_PATH_MAX], why[HL_PATH_MAX];
+    struct hl_key key;
+    struct stat st;
+    sqlite3_stmt *st_check = NULL;
+    enum hl_err err = key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
+                                     : hl_path(path, "%s/key", b->from);
+    if (err)
+        return err;
+    done->has_key = stat(path, &st) == 0;
+    if (!done->has_key)
+        return HL_OK;
+    if (hl_key_load(&key, path, HL_KEY_MISSED, why, sizeof(why)) != HL_OK)
+        return hl_buf_printf(problems, "%s\n", why);
+    int rc =
+        sqlite3_prepare_v2(b->db, "SELECT v FROM meta WHERE k = 'key_check'", -1, &st_check, NULL);
+    bool is_other =
+        rc == SQLITE_OK && sqlite3_step(st_check) == SQLITE_ROW &&
+        (sqlite3_column_bytes(st_check, 0) != sizeof(key.check) ||
+            memcmp(sqlite3_column_blob(st_check, 0), key.check, sizeof(key.check)) != 0);
+    sqlite3_finalize(st_check);
+    hl_key_wipe(&key);
+    return is_other ? hl_buf_printf(
+                          problems, "the key file %s is not the one that it was made with\n", path)
+                    : HL_OK;
+}
+
+enum hl_err hl_look_through(const char *data_dir, struct hl_str key_file,
+    struct hl_looked_through *done, struct hl_buf *problems, char *why, size_t why_len)
 {
     *done = (struct hl_looked_through){0};
     struct backup b = {.from = data_dir, .bodies_fd = -1, .why = why, .why_len = why_len};
-    enum hl_err err = begin(&b);
+    enum hl_err err = hl_backup_check(data_dir, why, why_len);
+    if (!err)
+        err = begin(&b);
     if (!err)
         err = report_rows(&b, "PRAGMA integrity_check(100)", problems);
     if (!err)
@@ -492,6 +527,8 @@ enum hl_err hl_look_through(const char *data_dir, struct hl_looked_through *done
             problems);
     if (!err)
         err = report_bodies(&b, done, problems);
+    if (!err)
+        err = report_key(&b, key_file, done, problems);
     if (!err)
         done->runs = (uint64_t)ask(b.db, "SELECT count(*) FROM run");
     end(&b);

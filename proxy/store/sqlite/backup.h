@@ -22,12 +22,14 @@ HL_MUST_CHECK enum hl_err hl_backup(const struct hl_config *config, const char *
 
 struct hl_looked_through {
     uint64_t runs, bodies;
+    bool has_key; /* a key file was there to be looked at */
 };
 
-/* Reads all of the database in `data_dir`, and looks for the files that it names: a line for each fault to
- * `problems`. An error: it cannot be read at all, and `why` has one line. */
-HL_MUST_CHECK enum hl_err hl_look_through(const char *data_dir, struct hl_looked_through *done,
-    struct hl_buf *problems, char *why, size_t why_len);
+/* Reads all of the database in `data_dir`, looks for the files that it names, and at its key: the file at
+ * `key_file`, or where that is empty its own. A line for each fault to `problems`. An error: it cannot be read at
+ * all, or is a backup that was not finished, and `why` has one line. */
+HL_MUST_CHECK enum hl_err hl_look_through(const char *data_dir, struct hl_str key_file,
+    struct hl_looked_through *done, struct hl_buf *problems, char *why, size_t why_len);
 
 /* A start on a backup that was not finished, or not restored, is refused. */
 HL_MUST_CHECK enum hl_err hl_backup_check(const char *data_dir, char *why, size_t why_len);
