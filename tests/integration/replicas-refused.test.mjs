@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { fleet } from './lib/replicas.mjs';
 import { RUN } from './lib/stage.mjs';
-import { gate, until } from './lib/until.mjs';
+import { gate, until, within } from './lib/until.mjs';
 
 /** One replica whose runs wait in its app for `doors`; `change` as the superuser, `~` is the schema. */
 async function refusing(t, env) {
@@ -54,6 +54,18 @@ for (const [what, table, right, state] of [
         await until('it is well again', async () => /^ok/.test(await readyz()));
         assert.equal(await a.sidecar.metric('hookline_webhooks_lost_total'), 0);
     });
+
+test('SIGTERM ends a replica whose long answers the database refuses', async (t) => {
+    const { all, a, doors, change } = await refusing(t);
+    await a.begin({ body: 'long '.repeat(80_000) });
+    await until('it is inside', async () => a.app.requests.length === 1);
+    await change('ALTER TABLE ~.body OWNER TO postgres');
+    await change(`GRANT SELECT ON ~.body TO ${all.database.role}`);
+    doors.open();
+    await refused(a, '42501');
+    a.sidecar.signal('SIGTERM');
+    assert.deepEqual(await within('it ends', a.sidecar.exited()), { code: 0, signal: null });
+});
 
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
     const { all, a, doors, change } = await refusing(t);

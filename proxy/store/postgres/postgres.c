@@ -157,8 +157,10 @@ static bool is_over(struct hl_pg_store *s)
         return true;
     if (!hl_pg_is_joined(s) && hl_clock_mono_ms() - s->stopping_ms > JOIN_WAIT_MS)
         return true;
-    bool is_asking = hl_pg_link_is_up(&s->reader) && s->n_asking + s->bodies.n_transfers > 0;
     bool is_patient = hl_clock_mono_ms() - s->stopping_ms <= JOIN_WAIT_MS;
+    /* A body whose parts the server refuses waits as an end does that it refuses. */
+    bool waits_for_bodies = s->bodies.n_transfers > 0 && (is_patient || !hl_pg_refusal_is_any(s));
+    bool is_asking = hl_pg_link_is_up(&s->reader) && (s->n_asking > 0 || waits_for_bodies);
     if (!hl_pg_is_joined(s) || is_asking || !hl_pg_flush_is_idle(s, is_patient))
         return false;
     if (s->is_guest)
