@@ -140,6 +140,31 @@ static enum hl_err check_volume(const char *path, const char *at, char *why, siz
     return HL_OK;
 }
 
+/* Bodies are written in the one and renamed into the other. Nothing has that name, so that nothing is renamed: only
+ * whether it could be is answered (rename(2), EXDEV), and st_dev tells volumes apart that one mount has. */
+static enum hl_err check_bodies(const char *path, char *why, size_t why_len)
+{
+    char tmp[HL_PATH_MAX], bodies[HL_PATH_MAX], from[HL_PATH_MAX], to[HL_PATH_MAX];
+    struct stat here, there;
+    enum hl_err err = hl_path(tmp, "%s/tmp", path);
+    if (!err)
+        err = hl_path(bodies, "%s/bodies", path);
+    if (!err)
+        err = hl_path(from, "%s/no-file", tmp);
+    if (!err)
+        err = hl_path(to, "%s/no-file", bodies);
+    if (err || stat(tmp, &here) < 0 || stat(bodies, &there) < 0)
+        return err;
+    if (here.st_dev == there.st_dev && (rename(from, to) == 0 || errno != EXDEV))
+        return HL_OK;
+    snprintf(why, why_len,
+        "HOOKLINE_DATA_DIR: %s and %s are on different volumes, and files are moved from the one "
+        "to "
+        "the other: mount a volume at the data directory, not at what is in it",
+        bodies, tmp);
+    return HL_ERR_INVALID;
+}
+
 static enum hl_err refuse_second(int fd, const char *path, char *why, size_t why_len)
 {
     char pid[32];
@@ -201,6 +226,8 @@ enum hl_err hl_data_dir_open(struct hl_data_dir *dir, const char *path, char *wh
     if (!err)
         err = check_volume(path, path, why, why_len);
     if (!err)
+        err = check_bodies(path, why, why_len);
+    if (!err)
         err = resolve(dir, path, why, why_len);
     if (!err)
         err = take_lock(dir, why, why_len);
@@ -234,6 +261,8 @@ enum hl_err hl_data_dir_look(struct hl_data_dir *dir, const char *path, char *wh
         err = make_dirs(path, true, why, why_len);
     if (!err)
         err = check_volume(path, is_new ? around : path, why, why_len);
+    if (!err && !is_new)
+        err = check_bodies(path, why, why_len);
     if (err || is_new)
         return err;
     err = resolve(dir, path, why, why_len);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, cp, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, open, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -171,6 +171,12 @@ const BROKEN = [
     ['a file in the place of the bodies', /^HOOKLINE_DATA_DIR: .*bodies: Not a directory/, async ({ store }) => {
         await rm(join(store, 'bodies'), { recursive: true });
         await writeFile(join(store, 'bodies'), '');
+    }],
+    ['bodies on another volume', /^HOOKLINE_DATA_DIR: .*bodies and .*tmp are on different volumes/, async ({ t, store }) => {
+        const volume = await mountVolume(t, '32m');
+        if (!volume) return null;
+        await rm(join(store, 'bodies'), { recursive: true });
+        await symlink(volume, join(store, 'bodies'));
     }],
     ['a read-only volume', /^HOOKLINE_DATA_DIR: /, async ({ t, store }) => {
         const volume = await mountVolume(t, '32m');
