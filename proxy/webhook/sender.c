@@ -42,6 +42,8 @@
 #define WAITING_MAX 65536
 /* Between two tries of what the store or the memory refused. */
 #define AGAIN_MS 1000
+/* After the end of the grace: a store that answers does so sooner, and one that does not would hold the process. */
+#define STORE_MS 2000
 /* A delivery whose attempt ended sooner gives its place at the destination away. One that was slow
  * keeps it, so that a destination that hangs gets no more deliveries than it has places. */
 #define QUICK_US (250 * 1000)
@@ -145,6 +147,7 @@ static void give_credit(struct hl_sender *s);
 static void wind_down(struct hl_sender *s);
 static bool is_over(const struct hl_sender *s);
 static uint64_t wait_ms(const struct hl_sender *s);
+static void cut_all(struct hl_sender *s);
 
 static void run(void *arg)
 {
@@ -161,6 +164,7 @@ static void run(void *arg)
         give_credit(s);
         hl_courier_wait(&s->courier, wait_ms(s));
     }
+    cut_all(s);
     if (s->on_end)
         s->on_end(s->on_end_arg);
 }
@@ -178,8 +182,11 @@ static uint64_t wait_ms(const struct hl_sender *s)
     uint64_t wait = hl_due_ring_wait_ms(&s->docket.due, now);
     if (s->docket.backlog && has_free_place(s) && wait > AGAIN_MS)
         wait = AGAIN_MS; /* there was no memory to begin it */
-    if (s->is_stopping && s->stop_at_ms > now && wait > s->stop_at_ms - now)
-        wait = s->stop_at_ms - now;
+    if (!s->is_stopping)
+        return wait < IDLE_MS ? wait : IDLE_MS;
+    uint64_t end_ms = s->stop_at_ms > now ? s->stop_at_ms : s->stop_at_ms + STORE_MS;
+    if (end_ms > now && wait > end_ms - now)
+        wait = end_ms - now;
     return wait < IDLE_MS ? wait : IDLE_MS;
 }
 
@@ -468,13 +475,23 @@ static void abandon(struct hl_sender *s, struct hl_parcel *p)
     hl_ledger_record(&s->ledger, p, HL_ATTEMPT_ABANDONED, 0, error);
 }
 
-/* All that is left is with the store. Its replies need no thread: hl_sender_free finds them. */
+/* All that is left is with the store. Its replies need no thread: hl_sender_free finds them. One to which it has not
+ * answered for long may still commit what it was asked: an attempt counts then, with an outcome that is not known. */
 static bool is_over(const struct hl_sender *s)
 {
     uint32_t left = s->docket.backlog_count;
     for (size_t state = 0; state < HL_PARCEL_STATE_COUNT; state++)
         left += state == HL_PARCEL_RECORDING ? 0 : s->docket.counts[state];
-    return s->is_stopping && left == 0;
+    bool is_late = hl_clock_mono_ms() >= s->stop_at_ms + STORE_MS;
+    return s->is_stopping && (left == 0 || is_late);
+}
+
+/* What waits for the store may have a connection, or libcurl's. */
+static void cut_all(struct hl_sender *s)
+{
+    for (size_t state = 0; state < HL_PARCEL_STATE_COUNT; state++)
+        HL_LIST_EACH_SAFE (node, &s->docket.lists[state])
+            hl_courier_cut(&s->courier, HL_CONTAINER_OF(node, struct hl_parcel, node));
 }
 
 void hl_sender_free(struct hl_sender *sender)
@@ -485,6 +502,8 @@ void hl_sender_free(struct hl_sender *sender)
         next = msg->next;
         if (msg->type == HL_STORE_LEASED)
             hl_leased_free(HL_CONTAINER_OF(msg, struct hl_leased, msg));
+        else if (msg->type == HL_STORE_ATTEMPT)
+            hl_leased_free(HL_CONTAINER_OF(msg, struct hl_attempt, m.msg)->leased);
         else if (msg->type == HL_STORE_LIST_DELIVERIES)
             hl_recall_free(msg);
         else if (msg->type == HL_DIRECT)

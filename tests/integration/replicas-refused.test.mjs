@@ -67,6 +67,19 @@ test('SIGTERM ends a replica whose long answers the database refuses', async (t)
     assert.deepEqual(await within('it ends', a.sidecar.exited()), { code: 0, signal: null });
 });
 
+test('SIGTERM ends a replica to whose webhooks’ attempts the database says no', async (t) => {
+    const { all, a, doors, change } = await refusing(t);
+    doors.open();
+    for (let i = 0; i < 5; i++) await a.begin({ hook: 'http://127.0.0.1:1/' });
+    await until('all have failed once', async () => (await all.count('~.attempt')) >= 5);
+    await change('ALTER TABLE ~.delivery_ticket OWNER TO postgres');
+    await change(`GRANT SELECT ON ~.delivery_ticket TO ${all.database.role}`);
+    // Those of looks for work are among them, and those of second attempts, which come after a second.
+    await until('it has been refused often', async () => a.sidecar.log.filter(({ sqlstate }) => sqlstate === '42501').length >= 15);
+    a.sidecar.signal('SIGTERM');
+    assert.deepEqual(await within('it ends', a.sidecar.exited(), 30_000), { code: 0, signal: null });
+});
+
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
     const { all, a, doors, change } = await refusing(t);
     await change(`ALTER TABLE ~.run ADD CONSTRAINT decent
