@@ -6,8 +6,8 @@
 struct hl_buf;
 struct hl_cli;
 
-/* "The member url is not …" as "--to is not …", where the command has that option; a query parameter likewise. Returns what is in `room`, or
- * `detail` if memory is out. */
+/* "The member url is not …" as "--to is not …", where the command has that option; a query parameter likewise. Returns
+ * what is in `room`, or `detail` if memory is out. */
 const char *hl_cli_own_words(const struct hl_cli *cli, const char *detail, struct hl_buf *room);
 
 #endif

@@ -391,7 +391,9 @@ int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsi
         return hl_cli_fail(session->cli, "the answer was %u", answered);
     struct hl_buf room;
     hl_buf_init(&room, 0);
-    int status = hl_cli_fail(session->cli, "%s", hl_cli_own_words(session->cli, detail, &room));
+    const char *said = hl_cli_own_words(session->cli, detail, &room);
+    int status = answered == 400 ? hl_cli_usage_error(session->cli, "%s", said)
+                                 : hl_cli_fail(session->cli, "%s", said);
     hl_buf_fini(&room);
     return status;
 }

@@ -50,7 +50,8 @@ HL_MUST_CHECK int hl_cli_ask(struct hl_cli_session *session, const char *method,
 /* The same of an answer with any status, which `*answered` is; HL_CLI_OK: there is one. */
 HL_MUST_CHECK int hl_cli_ask_any(struct hl_cli_session *session, const char *method,
     const char *target, json_t *body, unsigned *answered, json_t **out);
-/* Says what such an answer says in place of what was asked for; returns HL_CLI_FAILED. */
+/* Says what such an answer says in place of what was asked for; returns HL_CLI_FAILED, or HL_CLI_USAGE where words were
+ * wrong that only the sidecar looks at (400). */
 int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsigned answered,
     const json_t *answer);
 
