@@ -37,6 +37,7 @@ function progress(value) {
 function reply(status, value, type) {
     if (!Number.isInteger(status) || status < 200 || status > 599 || status === 205 || status === 304)
         throw new RangeError(`reply(): the status is ${String(status)}: allowed are 200 to 599, without 205 and 304`);
+    if (value instanceof Response) throw new TypeError('reply(): a Response has its own status and content type: return it');
     return new shared.Reply(status, value, type);
 }
 

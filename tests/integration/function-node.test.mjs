@@ -46,6 +46,7 @@ export const bytes = ({ kind }) => ({
 })[kind];
 export const response = ({ status }) => status ? new Response(null, { status }) : new Response('made', { status: 201, headers: { 'Content-Type': 'text/x', 'X-Mine': 'a', Connection: 'close' } });
 export const told = ({ headers, none }) => new Response(none ? null : new Blob(['0123456789']).stream(), { headers });
+export const wrapped = () => reply(404, new Response('made'));
 export const waits = ({ status }) => reply(status, Promise.resolve({ a: 1 }));
 export async function later({ ms = 0 }) { await new Promise((resolve) => setTimeout(resolve, ms)); return context().runId; }
 export async function tells(_, { runId, headers, attempt, deadline, signal, progress: tell }) {
@@ -60,6 +61,8 @@ export function error({ how }) {
     if (how === 'exit') process.exit(3);
     if (how === 'odd') throw { toString() { throw new Error(); } };
     if (how === 'null') throw null;
+    if (how === 'empty') throw new RangeError();
+    if (how === 'group') throw new AggregateError([new Error('first'), 'second'], 'both');
     if (how === 'later') return new Promise(() => setTimeout(() => { throw new TypeError('in a timer'); }, 1));
     if (how === 'floating') { Promise.reject(new Error('floating')); return 'fine'; }
     throw new TypeError('no \\x1b[31mgood', { cause: new Error('the cause') });
@@ -151,6 +154,7 @@ test('values become JSON, bytes, or what a Response says', async () => {
     assert.equal((await host.call('answered', { status: 201, body: '<p>', type: 'text/html' })).headers['content-type'], 'text/html');
     const late = await host.call('waits', { status: 404 });
     assert.deepEqual([late.status, late.text], [404, '{"a":1}']);
+    assert.match((await host.call('wrapped', {})).json().detail, /^TypeError: reply\(\): a Response has its own status/);
     assert.match((await host.call('answered', { status: 99 })).json().detail, /RangeError: reply\(\): the status is 99/);
 });
 
@@ -190,7 +194,8 @@ test('a value that JSON has no form for is a 500 that says what and where', asyn
 test('an error is a 500 with its name and message; its stack is in the log, with the cause, and without the host', async () => {
     const host = await main();
     const details = {
-        type: /^TypeError: no \u001b\[31mgood$/, text: /^The function threw a string: a text$/, odd: /cannot be shown/, null: /threw a object: null/,
+        type: /^TypeError: no \u001b\[31mgood$/, text: /^The function threw a string: a text$/, odd: /cannot be shown/, null: /^The function threw null$/,
+        empty: /^RangeError$/, group: /^AggregateError: both$/,
         exit: /^ProcessExit: process\.exit\(3\) ends no function host$/, later: /^TypeError: in a timer$/,
     };
     for (const [how, pattern] of Object.entries(details)) {
@@ -206,6 +211,8 @@ test('an error is a 500 with its name and message; its stack is in the log, with
     assert.match(traceback, /^TypeError: no .*good\n    at error \(.*main\.mjs:\d+:\d+\)\nCaused by: Error: the cause\n/);
     assert.doesNotMatch(traceback, /hookline-functions|runtime\/node|node:internal/);
     assert.match(id, /^[0-9a-f-]{36}$/);
+    const group = host.log.find(({ msg }) => msg === 'error() threw AggregateError').traceback;
+    assert.match(group, /^AggregateError: both\n.*\nOne of: Error: first\n.*main\.mjs[^]*\nOne of: 'second'/);
 });
 
 test('a call knows its run, tells how far it is, and what it prints has its id', async (t) => {

@@ -410,6 +410,7 @@ function fieldsOf(response) {
 
 export function kindOfError(error) {
     try {
+        if (error == null) return String(error);
         return error instanceof Error ? `${error.name}` : `a ${nameOf(error)}`;
     } catch {
         return 'an error that cannot be shown';
@@ -419,8 +420,8 @@ export function kindOfError(error) {
 export function textOfError(error) {
     try {
         return error instanceof Error
-            ? `${error.name}: ${error.message}`
-            : `The function threw a ${nameOf(error)}: ${String(error)}`;
+            ? `${error.name}${error.message ? `: ${error.message}` : ''}`
+            : `The function threw ${kindOfError(error)}${error == null ? '' : `: ${String(error)}`}`;
     } catch {
         return 'The function threw an error that cannot be shown.';
     }

@@ -64,6 +64,8 @@ export function stackOf(error) {
         for (let one = error, depth = 0; (one !== undefined || depth === 0) && depth < 5; one = one?.cause, depth++) {
             const said = one instanceof Error ? String(one.stack ?? one) : `thrown: ${inspect(one)}`;
             text += `${depth ? '\nCaused by: ' : ''}${said}`;
+            for (const each of one instanceof AggregateError ? one.errors.slice(0, 5) : [])
+                text += `\nOne of: ${each?.stack ?? inspect(each)}`;
         }
     } catch {
         text = '(it cannot be shown)';
