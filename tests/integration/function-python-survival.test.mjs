@@ -99,3 +99,27 @@ def plain():
     const line = await app.logged(/^syntax\(\) raised SyntaxError$/);
     assert.match(line.traceback, /main\.py", line \d+, in syntax/);
 });
+
+test('a function that stops the event loop stops nobody: calls inside and later ones have it', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import asyncio
+
+async def stops():
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0.01)
+    return "went on"
+
+async def waits():
+    await asyncio.sleep(0.3)
+    return "waited"
+`,
+        { concurrency: 4 },
+    );
+    const inside = app.call('waits', {});
+    for (let i = 0; i < 3; i++) assert.equal((await app.call('stops', {})).text, '"went on"');
+    assert.equal((await inside).text, '"waited"');
+    assert.equal((await app.call('waits', {})).text, '"waited"');
+    assert.equal((await app.logged(/a function stopped the event loop/)).level, 'warn');
+});

@@ -349,6 +349,7 @@ test('a returned value is the answer: JSON, bytes, a pair of status and value', 
         t,
         `
 import collections
+import hookline_runtime
 
 def value(which):
     return {
@@ -365,6 +366,12 @@ def pair(status, value):
 
 def pair_of_bytes():
     return 404, b"nothing"
+
+def pair_of_response(outer, inner):
+    return outer, hookline_runtime.Response(b"gone", "text/x", inner)
+
+def response(status):
+    return hookline_runtime.Response(b"", "text/x", status)
 `,
     );
     const values = {
@@ -404,6 +411,43 @@ def pair_of_bytes():
     for (const status of [199, 600]) {
         const answer = await app.call('pair', { status, value: 1 });
         assert.deepEqual(answer.json(), [status, 1], 'no status: the pair is the value');
+    }
+    assert.equal((await app.call('pair_of_response', { outer: 404, inner: 200 })).status, 404);
+    assert.equal((await app.call('pair_of_response', { outer: 200, inner: 410 })).status, 410);
+    for (const status of [205, 304]) {
+        const wrong = `ValueError: the status is ${status}: allowed are 200 to 599, without 205 and 304`;
+        assert.equal(detailOf(await app.call('pair', { status, value: null }), 500), wrong);
+        assert.equal(detailOf(await app.call('response', { status }), 500), wrong);
+    }
+});
+
+test('what an object’s to_dict() raises is an exception as any other, with its traceback', async (t) => {
+    const app = await startPython(
+        t,
+        `
+import decimal
+
+class Model:
+    def __init__(self, error):
+        self.error = error
+    def to_dict(self):
+        raise self.error from KeyError("cause")
+
+def value():
+    return {"a": Model(ValueError("in to_dict"))}
+
+def beside():
+    return [decimal.Decimal("1.10"), Model(TypeError("in to_dict"))]
+
+async def yielding():
+    yield Model(RecursionError("in to_dict"))
+`,
+    );
+    for (const [name, kind] of [['value', 'ValueError'], ['beside', 'TypeError'], ['yielding', 'RecursionError']]) {
+        assert.equal(detailOf(await app.call(name, {}), 500), `${kind}: in to_dict`);
+        const { traceback } = await app.logged(new RegExp(`${name}\\(\\) raised ${kind}`));
+        assert.match(traceback, /KeyError: 'cause'[^]*direct cause[^]*main\.py", line \d+, in to_dict/);
+        assert.doesNotMatch(traceback, /_Raised|_HasDecimal/);
     }
 });
 

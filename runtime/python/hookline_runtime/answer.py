@@ -32,6 +32,13 @@ class _HasDecimal(Exception):
     """The value has a Decimal in it, which takes another way."""
 
 
+class _Raised(Exception):
+    """A method of the author's raised that says what an object is in JSON: not a matter of the value."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 def _plain(value: Any) -> Any:
     """What a value that JSON has no form for is written as; raises NotJson."""
     kind = type(value)
@@ -46,7 +53,10 @@ def _plain(value: Any) -> Any:
     for name in _METHODS:
         method = getattr(value, name, None)
         if callable(method) and not isinstance(value, type):
-            return method()
+            try:
+                return method()
+            except Exception as error:
+                raise _Raised(error) from None
     if kind.__module__.partition(".")[0] in _TEXTUAL:
         return str(value)
     raise NotJson(name_of(kind))
@@ -124,18 +134,20 @@ def _encode_exact(value: Any) -> str:
 
 
 def to_json(value: Any) -> bytes:
-    """The value as JSON text, UTF-8; raises NotJson."""
+    """The value as JSON text, UTF-8; raises NotJson, and what a method of the value's raised."""
     try:
         return _encode(value).encode()
     except UnicodeEncodeError:  # half of a surrogate pair: JSON can escape it, UTF-8 has no form for it
         return _encode_ascii(value).encode()
-    except (_HasDecimal, NotJson, ValueError, TypeError, RecursionError) as error:
-        if not isinstance(error, _HasDecimal):
-            raise _explained(value, error) from None
-    try:
-        return _encode_exact(value).encode()
-    except (NotJson, ValueError, TypeError, RecursionError) as error:
-        raise _explained(value, error) from None
+    except (_HasDecimal, _Raised, NotJson, ValueError, TypeError, RecursionError) as error:
+        reason: Exception = error
+    if isinstance(reason, _HasDecimal):
+        try:
+            return _encode_exact(value).encode()
+        except (_Raised, NotJson, ValueError, TypeError, RecursionError) as error:
+            reason = error
+    # Outside of the clauses: what the author raised has a context of its own.
+    raise reason.error if isinstance(reason, _Raised) else _explained(value, reason)
 
 
 def _explained(value: Any, error: Exception) -> NotJson:

@@ -147,6 +147,10 @@ def _run(loop: asyncio.AbstractEventLoop, stopped: asyncio.Future[None]) -> None
                 # asyncio lets them out of a task, which has them as well: they end that call, not all others.
                 # This frame is left out: it is not the author's.
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+            except RuntimeError:
+                if stopped.done() or loop.is_closed():
+                    raise
+                log.write(logging.WARNING, "a function stopped the event loop, which goes on: all calls have it together")
             finally:
                 if forked.is_child():
                     _leave()

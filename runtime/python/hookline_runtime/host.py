@@ -29,6 +29,7 @@ from .upload import BadForm, Form
 PLAIN = {dict, list, str, int, float, bool, type(None)}
 BYTES = (bytes, bytearray, memoryview)
 STATUSES = range(200, 600)
+WITHOUT_BODY = (205, 304)  # which have none, and answer what no function is asked
 _SPACED = ('" ', '"\t', '"\n', '"\r')  # perhaps before a colon
 TURN = 32  # values of a generator that never waits, and then others have their turn
 
@@ -255,8 +256,14 @@ def request_of(call: Any, context: Context) -> Request:
 def _split(result: Any, status: int) -> Tuple[int, Any]:
     """Status and value; the value may be a pair of the two."""
     if type(result) is tuple and len(result) == 2 and type(result[0]) is int and result[0] in STATUSES:
+        _check_status(result[0])
         return result  # type: ignore[return-value]
     return status, result
+
+
+def _check_status(status: int) -> None:
+    if status not in STATUSES or status in WITHOUT_BODY:
+        raise ValueError(f"the status is {status}: allowed are 200 to 599, without 205 and 304")
 
 
 def _send(call: Any, status: int, value: Any) -> bool:
@@ -269,7 +276,8 @@ def _send(call: Any, status: int, value: Any) -> bool:
     elif isinstance(value, BYTES):
         call.answer_bytes(status, "", bytes(value))
     elif isinstance(value, Response):
-        call.answer_bytes(value.status, value.content_type, value.body)
+        _check_status(value.status)
+        call.answer_bytes(value.status if status == 200 else status, value.content_type, value.body)
     elif isinstance(value, os.PathLike):
         with open(value, "rb") as file:
             call.answer_bytes(status, mimetypes.guess_type(os.fspath(value))[0] or "", file.read())
@@ -302,7 +310,8 @@ def _emit_text(call: Any, text: str) -> bool:
 
 def _text_of(error: BaseException) -> str:
     try:
-        return f"{name_of(type(error))}: {error}"
+        text = str(error)
+        return f"{name_of(type(error))}: {text}" if text else name_of(type(error))
     except BaseException:  # its own __str__ fails
         return name_of(type(error))
 
