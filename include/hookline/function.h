@@ -245,7 +245,8 @@ static inline int hl_fn_progress(struct hl_fn_call *call)
 
 /* ---- results ---- */
 
-/* The status of the result: 200 to 599; 200 without it. */
+/* The status of the result: 200 to 599, but for 205 and 304, which are refused as a value is; 200
+ * without it. */
 static inline void hl_fn_set_status(struct hl_fn_call *call, int status)
 {
     call->host->set_status(call, status);

@@ -443,6 +443,8 @@ test('what cannot be served ends the start with one line that says why', async (
     const cases = [
         ['export const a = 1;', {}, 'main.mjs', /exports no function; one is needed/],
         ['export function (', {}, 'main.mjs', /failed to import/],
+        ['process.exit(0);', {}, 'main.mjs', /failed to import.*ProcessExit: process\.exit\(0\) ends no function host/],
+        [`${run} export function setup() { process.exit(0); }`, {}, 'main.mjs', /setup\(\) failed.*ProcessExit/],
         ["import 'nowhere';", {}, 'main.mjs', /failed to import.*Cannot find package 'nowhere'/],
         [`${run} export function setup() { throw new Error('no model'); }`, {}, 'main.mjs', /setup\(\) failed.*no model/],
         [`${run} export const setup = () => new Promise(() => {});`, { HOOKLINE_FUNCTION_SETUP_TIMEOUT: '100ms' }, 'main.mjs', /setup\(\) has not ended within 0\.1 s \(HOOKLINE_FUNCTION_SETUP_TIMEOUT\)/],
@@ -482,4 +484,17 @@ test('the command line: what it lists, says and refuses', async (t) => {
         assert.equal(ended.code, code, ended.stderr);
         assert.match(ended.stderr, why);
     }
+});
+
+test('process.exit() outside of a call ends the host with that status, and the log says who asked', async (t) => {
+    const text = 'export const run = () => 1; export const setup = () => { setTimeout(() => process.exit(4), 300); };';
+    const { code, stderr } = await runNode(t, text, {}, 'main.mjs');
+    assert.equal(code, 4, stderr);
+    assert.match(stderr, /the host ends: the file asks for it.*process\.exit\(4\) outside of a call.*main\.mjs/);
+});
+
+test('a function healthz() is warned about: the name is the host’s own', async (t) => {
+    const text = 'export const run = () => 1; export const healthz = () => 2; export const setup = () => { setTimeout(process.exit, 300, 0); };';
+    const { stderr } = await runNode(t, text, {}, 'main.mjs');
+    assert.match(stderr, /"level":"warn","msg":"healthz\(\) is not an endpoint/);
 });

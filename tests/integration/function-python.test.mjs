@@ -70,6 +70,9 @@ def _hidden():
 def setup():
     return "setup"
 
+def healthz():
+    return "mine"
+
 @functools.lru_cache
 def cached():
     return "cached"
@@ -95,8 +98,9 @@ shout = lambda text: text.upper()
         const detail = detailOf(await app.call(name, {}), 404);
         for (const known of ['run', 'cached', 'decorated', 'shout'])
             assert.match(detail, new RegExp(`\\b${known}\\b`));
-        assert.doesNotMatch(detail, /hidden|setup|join/);
+        assert.doesNotMatch(detail, /hidden|setup|join|healthz/);
     }
+    assert.equal((await app.logged(/^healthz\(\) is not an endpoint/)).level, 'warn');
 });
 
 test('a functools.partial of a function of the file is an endpoint; one of another function is warned about', async (t) => {

@@ -97,7 +97,10 @@ export function endpointsOf(file, exports) {
         throw new CannotStart(`${file}: 'schema' must be an object of JSON Schemas by the functions' names`);
     const endpoints = [];
     for (const [name, value] of Object.entries(exports)) {
-        if (typeof value !== 'function' || name.startsWith('_') || RESERVED.has(name)) continue;
+        if (typeof value !== 'function' || name.startsWith('_')) continue;
+        if (name === 'healthz')
+            log.write('warn', "healthz() is not an endpoint: /healthz is the host's own, which says that it lives");
+        if (RESERVED.has(name)) continue;
         if (isClass(value))
             log.write('info', `${name} is not an endpoint: it is a class; export a function that uses it`);
         else if (!NAME.test(name))

@@ -59,18 +59,27 @@ function end(status) {
     exit(status);
 }
 
-/** process.exit() of a function ends its call, as any other error does: the process is everybody's. */
+/**
+ * process.exit() of a function ends its call, as any other error does: the process is everybody's. So it does with the
+ * start. What is of no call, a timer of the file's own say, may end the host, and is told of.
+ */
 function guardExit() {
+    let isServing = false;
     process.exit = (code = process.exitCode) => {
-        if (!current()) end(code);
         const error = new Error(`process.exit(${code ?? ''}) ends no function host`);
         error.name = 'ProcessExit';
-        throw error;
+        if (current() || !isServing) throw error;
+        error.message = `process.exit(${code ?? ''}) outside of a call`;
+        log.write('warn', 'the host ends: the file asks for it', { traceback: log.stackOf(error) });
+        end(code);
     };
     process.reallyExit = ((really) => (code) => {
         log.finish();
         really.call(process, code);
     })(process.reallyExit);
+    return () => {
+        isServing = true;
+    };
 }
 
 /** What nobody caught ends neither the host nor the calls of others. */
@@ -175,7 +184,7 @@ export async function main(args) {
     const { server, shared } = startServer(settings);
     const stdout = process.stdout;
     log.takeOutput();
-    guardExit();
+    const setServing = guardExit();
     guardErrors();
     try {
         process.argv.splice(1, process.argv.length, command.file);
@@ -187,6 +196,7 @@ export async function main(args) {
             return;
         }
         await setUp(exports.setup, server, settings);
+        setServing();
         serve(server, new Host(server, endpoints, settings, shared.gone), names, settings);
         process.off('SIGTERM', onEarlySignal);
         takeSignals(server);

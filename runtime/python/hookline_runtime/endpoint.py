@@ -21,6 +21,7 @@ from .upload import readings
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}", re.ASCII)
 LONGEST_ABOUT = 1000
 RESERVED = {"setup", "healthz"}  # the one runs before the first call, the other is the server's own
+NO_HEALTH = "%s() is not an endpoint: /healthz is the host's own, which says that it lives"
 
 _log = logging.getLogger(__name__)
 
@@ -217,6 +218,8 @@ def endpoints_of(module: types.ModuleType) -> Dict[str, Endpoint]:
     endpoints: Dict[str, Endpoint] = {}
     for name, value in vars(module).items():
         if name.startswith("_") or name in RESERVED:
+            if name == "healthz" and is_function_of(behind_partial(value), module):
+                _log.warning(NO_HEALTH, name)
             continue
         if not is_function_of(behind_partial(value), module):
             if isinstance(value, functools.partial):  # nothing tells whether it was made here or imported
