@@ -14,7 +14,8 @@
 
 /* Lines that begin so say what follows from dev's own choices, or what it has said in its own words. */
 static const char *const unsaid[] = {"store: in memory", "HOOKLINE_AUTH=none", "listening",
-    "health and metrics", "the app is not ready", "the app is ready", "no control socket", NULL};
+    "health and metrics", "the app is not ready", "the app is ready", "queued runs are",
+    "no control socket", NULL};
 static const char *const host_unsaid[] = {"stopping:", "stopped", NULL};
 
 static bool is_unsaid(enum hl_dev_speaker speaker, const char *text)

@@ -132,6 +132,7 @@ test('the app is started again when its files change, and waits for the next cha
     await writeFile(file, MAIN);
     await until('it answers again', async () => /said/.test(await dev.paste('A call')));
     assert.doesNotMatch(dev.output, /data\.json/);
+    assert.doesNotMatch(dev.output, /warning:/, 'a restart is dev’s own choice');
 });
 
 test('of an app that ends at once its last words, its status and what comes next are said', async (t) => {
