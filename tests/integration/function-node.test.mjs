@@ -34,7 +34,7 @@ const values = {
     null: null, undefined: undefined, text: 'ä\\u2028', number: 1.5, big: 2n ** 70n, inside: { big: [1n] },
     date: new Date(0), map: new Map([['a', new Set([1])]]), point: new Point(), money: new Money(), left: { a: undefined, f() {} },
     buffer: { b: Buffer.from('hi'), f: new Float32Array([1.5]) }, error: { e: new RangeError('no') }, boxed: [Object('x'), Object(1)],
-    nan: { a: [1, NaN] }, invalid: [new Date(NaN)], loop, deep, symbol: Symbol('s'), function: () => {}, promise: { p: Promise.resolve(1) },
+    nan: { a: [1, NaN] }, invalid: [new Date(NaN)], loop, deep, symbol: Symbol('s'), function: () => {}, promise: { p: Promise.resolve(1) }, generator: { g: (function* () { yield 1; })() }, items: [new Map().values()],
     key: new Map([[{}, 1]]), list: [200, 'x'],
 };
 export const value = ({ which }) => values[which];
@@ -179,7 +179,7 @@ test('a value that JSON has no form for is a 500 that says what and where', asyn
     const host = await main();
     const wrong = {
         nan: /number \(NaN\), at \.a\[1\]$/, invalid: /Date \(it is invalid\), at \[0\]$/, loop: /Array \(it contains itself\), at \[0\]\.loop$/,
-        deep: /too deep/, symbol: /symbol/, function: /function/, promise: /Promise \(await it\), at \.p$/, key: /a key of it is no text/,
+        deep: /too deep/, symbol: /symbol/, function: /function/, promise: /Promise \(await it\), at \.p$/, generator: /iterator \(values one by one .*, at \.g$/, items: /iterator .*, at \[0\]$/, key: /a key of it is no text/,
     };
     for (const [which, pattern] of Object.entries(wrong)) {
         const answer = await host.call('value', { which });

@@ -88,7 +88,10 @@ function guardErrors() {
         if (!failCurrent(error)) log.writeError(`nobody caught ${kindOfError(error)}`, error);
     });
     process.on('unhandledRejection', (error) =>
-        log.writeError(`nobody caught the ${kindOfError(error)} of a promise`, error),
+        log.writeError(
+            `nobody caught ${error instanceof Error ? 'the ' : ''}${kindOfError(error)} of a promise`,
+            error,
+        ),
     );
 }
 

@@ -84,6 +84,8 @@ function writeObject(value, path, above) {
         return JSON.stringify(Buffer.from(bytesOf(value)).toString('base64'));
     if (value instanceof Promise || value instanceof WeakMap || value instanceof WeakSet)
         refuse(`${nameOf(value)}${value instanceof Promise ? ' (await it)' : ''}`, path);
+    if (typeof value[Symbol.asyncIterator] === 'function' || (typeof value.next === 'function' && value[Symbol.iterator]))
+        refuse('iterator (values one by one are the whole value, not inside one)', path);
     above.add(value);
     const text = writeInside(value, path.length > LONGEST_PATH ? path.slice(0, LONGEST_PATH) : path, above);
     above.delete(value);
