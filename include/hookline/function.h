@@ -152,7 +152,7 @@ struct hl_fn_function {
     /* 0: done. Anything else: the call has failed; hl_fn_fail has said how, or the number is
      * named. */
     int (*run)(struct hl_fn_call *call);
-    /* The host checks them and answers 422 with the name of what is missing, surplus or of another
+    /* The host checks them and answers 422 with the names of what is missing, surplus or of another
      * type. NULL: the function looks itself. */
     const struct hl_fn_parameter *parameters;
 };

@@ -5,12 +5,16 @@
 
 #include <jansson.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/str.h"
 #include "c/json_writer.h"
+
+#define FAULT_MAX 200 /* of one wrong parameter */
 
 static const json_t *json_of(const struct hl_fn_value *value)
 {
@@ -38,11 +42,16 @@ struct hl_fn_value *hl_input_read(struct hl_str body, char *detail, size_t detai
     json_error_t error;
     pthread_once(&once, set_memory);
     (void)hl_noted_failure();
-    json_t *json = body.n ? json_loadb(body.p, body.n, JSON_ALLOW_NUL, &error) : json_object();
+    json_t *json = body.n
+                       ? json_loadb(body.p, body.n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error)
+                       : json_object();
     *detail = '\0';
     if (hl_noted_failure()) {
         json_decref(json);
         json = NULL;
+    } else if (!json && json_error_code(&error) == json_error_duplicate_key) {
+        snprintf(detail, detail_len,
+            "The body has two members of one name (the second before byte %d).", error.position);
     } else if (!json) {
         snprintf(detail, detail_len, "The body's values cannot be read: %s (byte %d).", error.text,
             error.position);
@@ -207,29 +216,38 @@ static const struct hl_fn_parameter *find(
     return NULL;
 }
 
+/* One more fault behind those that are said already, if there is room for it. */
+__attribute__((format(printf, 3, 4))) static void add_fault(
+    char *detail, size_t detail_len, const char *format, ...)
+{
+    char fault[FAULT_MAX];
+    size_t n = strlen(detail);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault, sizeof(fault), format, args);
+    va_end(args);
+    const char *between = detail[n - 1] == ' ' ? "" : "; ";
+    if (n + strlen(between) + strlen(fault) < detail_len)
+        snprintf(detail + n, detail_len - n, "%s%s", between, fault);
+}
+
 bool hl_input_check(const struct hl_fn_value *input, const struct hl_fn_function *function,
     char *detail, size_t detail_len)
 {
     if (!function->parameters)
         return true;
+    int begin = snprintf(detail, detail_len, "%s(): ", function->name);
     for (const struct hl_fn_parameter *p = function->parameters; p->name; p++) {
         enum hl_fn_type type = hl_input_type(hl_input_member(input, p->name));
-        if (type == HL_FN_ABSENT ? p->is_optional : is_type_good(p, type))
-            continue;
-        if (type == HL_FN_ABSENT)
-            snprintf(detail, detail_len, "The parameter '%s' of %s is missing.", p->name,
-                function->name);
-        else
-            snprintf(detail, detail_len, "The parameter '%s' of %s must be %s, but is %s.", p->name,
-                function->name, type_texts[p->type], type_texts[type]);
-        return false;
+        if (type == HL_FN_ABSENT && !p->is_optional)
+            add_fault(detail, detail_len, "'%s' is missing", p->name);
+        else if (type != HL_FN_ABSENT && !is_type_good(p, type))
+            add_fault(detail, detail_len, "'%s' must be %s, not %s", p->name, type_texts[p->type],
+                type_texts[type]);
     }
     const char *name = NULL;
-    while (hl_input_next(input, &name)) {
-        if (find(function->parameters, name))
-            continue;
-        snprintf(detail, detail_len, "%s has no parameter '%.200s'.", function->name, name);
-        return false;
-    }
-    return true;
+    while (hl_input_next(input, &name))
+        if (!find(function->parameters, name))
+            add_fault(detail, detail_len, "'%s' is not a parameter", name);
+    return detail[begin] == '\0';
 }

@@ -18,7 +18,7 @@ struct hl_str;
 struct hl_fn_value *hl_input_read(struct hl_str body, char *detail, size_t detail_len);
 void hl_input_free(struct hl_fn_value *input); /* NULL-safe */
 
-/* False: `detail` names the parameter that is missing, surplus or of another type. */
+/* False: `detail` names the parameters that are missing, surplus or of another type, all that it has room for. */
 bool hl_input_check(const struct hl_fn_value *input, const struct hl_fn_function *function,
     char *detail, size_t detail_len);
 

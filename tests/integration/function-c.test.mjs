@@ -72,24 +72,37 @@ test('JSON values keep their kind and their value', async (t) => {
     assert.match(long.json().detail, /cannot be read: .*integer/);
 });
 
-test('parameters are checked against the table, and 422 names the wrong one', async (t) => {
+test('parameters are checked against the table, and 422 names all that are wrong', async (t) => {
     const host = await startProbe(t);
     const good = { s: 'x', i: 1, r: 2, b: false, a: [], o: {}, any: null };
     assert.equal((await host.call('typed', good)).status, 200);
     assert.equal((await host.call('typed', { s: 'x', i: null })).status, 200, 'optional: null');
     for (const [input, detail] of [
-        [{}, "The parameter 's' of typed is missing."],
-        [{ s: null }, "The parameter 's' of typed must be a string, but is null."],
-        [{ s: 'x', i: 1.5 }, "The parameter 'i' of typed must be an integer, but is a number."],
-        [{ s: 'x', r: '1' }, "The parameter 'r' of typed must be a number, but is a string."],
-        [{ s: 'x', b: 1 }, "The parameter 'b' of typed must be a boolean, but is an integer."],
-        [{ s: 'x', a: {} }, "The parameter 'a' of typed must be an array, but is an object."],
-        [{ s: 'x', more: 1 }, "typed has no parameter 'more'."],
+        [{}, "typed(): 's' is missing"],
+        [{ s: null }, "typed(): 's' must be a string, not null"],
+        [{ s: 'x', i: 1.5 }, "typed(): 'i' must be an integer, not a number"],
+        [{ s: 'x', r: '1' }, "typed(): 'r' must be a number, not a string"],
+        [{ s: 'x', b: 1 }, "typed(): 'b' must be a boolean, not an integer"],
+        [{ s: 'x', a: {} }, "typed(): 'a' must be an array, not an object"],
+        [{ s: 'x', more: 1 }, "typed(): 'more' is not a parameter"],
+        [{ i: 'x', more: 1 }, "typed(): 's' is missing; 'i' must be an integer, not a string; 'more' is not a parameter"],
     ]) {
         const response = await host.call('typed', input);
         assert.equal(response.status, 422, response.text);
         assert.equal(response.headers['content-type'], 'application/problem+json');
         assert.equal(response.json().detail, detail);
+    }
+    const many = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`é${'ü'.repeat(150)}${i}`, i]));
+    const { detail } = (await host.call('typed', many)).json();
+    assert.ok(detail.startsWith("typed(): 's' is missing; 'éü") && detail.length < 512, detail);
+});
+
+test('two members of one name are a 422', async (t) => {
+    const host = await startProbe(t);
+    for (const body of ['{"s":"a","s":"b"}', '{"s":"a","o":{"a":1,"b":[{"x":1,"x":1}]}}']) {
+        const response = await host.call('typed', body);
+        assert.equal(response.status, 422, response.text);
+        assert.match(response.json().detail, /^The body has two members of one name/);
     }
 });
 

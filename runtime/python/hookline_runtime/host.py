@@ -238,6 +238,8 @@ def members_of(call: Any, endpoint: Endpoint, context: Context) -> Any:
         if not _is_flat(text, members):
             members = (_decode_once_exact if endpoint.is_exact else _decode_once)(text)[0]
         return members
+    except BadArguments as error:
+        raise BadArguments(f"{endpoint.name}(): {error}") from None
     except (ValueError, RecursionError) as error:
         raise UnreadableJson(f"The request's JSON cannot be read: {error}") from None
 
