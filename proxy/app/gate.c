@@ -83,7 +83,7 @@ static void say(enum hl_gate_state to, enum hl_gate_state from, const char *why)
         HL_LOG(INFO, "queued runs are claimed: the app is accepting calls");
 }
 
-/* From any state that is not as closed as that already. */
+/* From any state that is not as closed as that already. Without a `why` nothing is said of it. */
 static void close_to(struct hl_gate *gate, enum hl_gate_state to, const char *why)
 {
     uint32_t word = atomic_load(&gate->word), next;
@@ -96,7 +96,8 @@ static void close_to(struct hl_gate *gate, enum hl_gate_state to, const char *wh
         if (from == HL_GATE_OPEN)
             atomic_store(&gate->closed_ms, hl_clock_mono_ms());
     } while (!atomic_compare_exchange_weak(&gate->word, &word, next));
-    say(to, from, why);
+    if (why)
+        say(to, from, why);
     tell(gate);
 }
 

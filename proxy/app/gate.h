@@ -103,7 +103,7 @@ static inline bool hl_gate_is_open(const struct hl_gate *gate)
 uint64_t hl_gate_closed_for(const struct hl_gate *gate);
 
 /* A connection was refused, or the app's process has ended: what comes next is another one. `why` is
- * static, for the log. Any thread. */
+ * static, for the log; NULL: it is said already. Any thread. */
 void hl_gate_close(struct hl_gate *gate, const char *why);
 /* A call has its connection: an app that was only lost takes calls. Any thread. */
 void hl_gate_note_connected(struct hl_gate *gate);

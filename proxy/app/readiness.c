@@ -409,6 +409,14 @@ void hl_readiness_hold(struct hl_readiness *r, const char *why)
         say_why(r, why);
 }
 
+void hl_readiness_end(struct hl_readiness *r, const char *why)
+{
+    atomic_store(&r->why, why);
+    hl_gate_close(&r->calls->gate, NULL);
+    atomic_store(&r->is_ready, false);
+    hl_readiness_hold(r, why);
+}
+
 void hl_readiness_rest(struct hl_readiness *r, const char *why)
 {
     r->is_held = true;

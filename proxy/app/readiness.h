@@ -74,6 +74,8 @@ void hl_readiness_start(struct hl_readiness *r);
 /* The app cannot be ready, and is not asked until the release; `why` is static. For whoever starts
  * and ends the app's process. */
 void hl_readiness_hold(struct hl_readiness *r, const char *why);
+/* The same for good, without a word in the log: an end in order is nothing to warn of. */
+void hl_readiness_end(struct hl_readiness *r, const char *why);
 void hl_readiness_release(struct hl_readiness *r, const char *why_not_yet);
 /* It sleeps: as a hold, but that is no news, and a warm-up that it has had counts. `why` is static. */
 void hl_readiness_rest(struct hl_readiness *r, const char *why);

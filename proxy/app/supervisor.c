@@ -455,7 +455,7 @@ void hl_supervisor_stop(struct hl_supervisor *s, void (*on_stopped)(struct hl_su
     case HL_SUPERVISOR_RENEWING:
     case HL_SUPERVISOR_DOZING:
         HL_LOG(INFO, "the app is being stopped", HL_LOG_INT("pid", s->child.pid));
-        hl_readiness_hold(s->readiness, "the app is being stopped");
+        hl_readiness_end(s->readiness, "the app is being stopped");
         set_state(s, HL_SUPERVISOR_STOPPING);
         signal_app(s, SIGTERM);
         hl_timer_arm(s->wheel, &s->timer, s->config->app_stop_timeout_ms);
@@ -484,7 +484,7 @@ void hl_supervisor_kill(struct hl_supervisor *s)
     bool is_running = has_process(s);
     if (!is_running && s->state != HL_SUPERVISOR_BACKOFF)
         return;
-    hl_readiness_hold(s->readiness, "the app is being stopped");
+    hl_readiness_end(s->readiness, "the app is being stopped");
     set_state(s, HL_SUPERVISOR_KILLED);
     if (is_running)
         signal_app(s, SIGKILL);

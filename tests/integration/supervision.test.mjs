@@ -64,6 +64,9 @@ test('hookline starts the app, is ready when it is, and stops it', async (t) => 
     assert.equal(await sidecar.metric('hookline_app_starts_total', { why: 'start' }), 1);
     await sidecar.stop();
     assert.equal(isAlive(pid), false);
+    const end = sidecar.log.slice(sidecar.log.findIndex(({ msg }) => msg === 'signal'));
+    const warnings = end.filter(({ level }) => level === 'warn' || level === 'error');
+    assert.deepEqual(warnings, [], 'an end in order is nothing to warn of');
 });
 
 test('with a unix socket its path is handed over, and a dead one is not in the way', async (t) => {
