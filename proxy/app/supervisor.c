@@ -268,6 +268,8 @@ static const char *log_exit(const struct hl_supervisor *s, int status)
     bool is_unknown = s->launch.command.is_shell && code == 127;
     HL_LOG(WARN, is_unknown ? "the shell did not find the app's program" : "the app ended",
         HL_LOG_INT("pid", s->child.pid), HL_LOG_INT("exit_status", code));
+    if (code == 0) /* as the first process of one that goes into the background does */
+        return "the app ended with status 0; HOOKLINE_APP_COMMAND has to stay in the foreground";
     return is_unknown ? "the shell did not find the program of HOOKLINE_APP_COMMAND"
                       : "the app ended; it will be restarted";
 }

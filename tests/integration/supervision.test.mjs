@@ -324,6 +324,11 @@ test('an app that dies is started again, later each time; readiness says why', a
     assert.match(text, /the app (ended|is starting)/);
 });
 
+test('an app that goes into the background is said to: it has to stay in the foreground', async (t) => {
+    const { sidecar } = await supervise(t, { command: 'sleep 60 & exit 0', wait: 'healthz' });
+    await until('readiness says it', async () => /status 0; .* has to stay in the foreground/.test((await sidecar.admin('/readyz')).text));
+});
+
 for (const [what, command, message, why] of [
     ['an unknown program in an array', '["no-such-program-here"]', /program does not exist/, /does not exist/],
     ['an unknown program in a line', 'no-such-program-here $PORT', /shell did not find/, /did not find/],
