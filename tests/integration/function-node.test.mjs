@@ -56,6 +56,15 @@ export async function tells(_, { runId, headers, attempt, deadline, signal, prog
     process.stdout.write('unfinished');
     return { runId, host: headers.host, attempt, deadline: deadline?.getTime() ?? null, aborted: signal.aborted };
 }
+export function untold() {
+    return [undefined, NaN, { at: [() => {}, 1] }, 'x'.repeat(1023)].map((value) => {
+        try {
+            progress(value);
+        } catch (error) {
+            return String(error);
+        }
+    });
+}
 export function error({ how }) {
     if (how === 'text') throw 'a text';
     if (how === 'exit') process.exit(3);
@@ -231,6 +240,16 @@ test('a call knows its run, tells how far it is, and what it prints has its id',
     assert.deepEqual(printed.map(({ msg }) => msg), ['one', 'two', 'unfinished']);
     const ids = await Promise.all([30, 1].map((ms) => host.call('later', { ms })));
     for (const answer of ids) assert.equal(answer.json(), answer.headers['x-request-id'], 'calls at once know which they are');
+});
+
+test('progress() of what JSON has no form for throws, and says what and where', async () => {
+    const host = await main();
+    assert.deepEqual((await host.call('untold')).json(), [
+        'TypeError: progress(): JSON has no form for undefined',
+        'TypeError: progress(): JSON has no form for number (NaN)',
+        'TypeError: progress(): JSON has no form for function, at .at[0]',
+        'RangeError: progress(): the value has 1025 bytes as JSON, and 1024 are allowed',
+    ]);
 });
 
 test('a schema is held: all that is wrong is said at once', async () => {

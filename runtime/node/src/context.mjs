@@ -1,6 +1,7 @@
 // context.mjs - what a function can learn about the call that it serves.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import package_ from '../index.cjs';
+import { NotJson, toJson } from './value.mjs';
 
 const PROGRESS_MAX = 1024;
 const storage = new AsyncLocalStorage();
@@ -80,10 +81,17 @@ function headersOf(fields) {
 
 /** The value as JSON in ASCII: it becomes a header field. */
 function lineOf(value) {
-    const json = JSON.stringify(value);
-    if (json === undefined) throw new TypeError(`progress(): a ${typeof value} has no form in JSON`);
-    const line = json.replace(/[\x7f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const line = jsonOf(value).replace(/[\x7f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
     if (line.length > PROGRESS_MAX)
         throw new RangeError(`progress(): the value has ${line.length} bytes as JSON, and ${PROGRESS_MAX} are allowed`);
     return line;
+}
+
+function jsonOf(value) {
+    try {
+        if (value === undefined) throw new NotJson('undefined');
+        return toJson(value);
+    } catch (error) {
+        throw error instanceof NotJson ? new TypeError(`progress(): JSON has no form for ${error.message}`) : error;
+    }
 }
