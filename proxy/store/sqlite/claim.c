@@ -21,11 +21,11 @@
 #include "store/sqlite/turn.h"
 
 /* To `out`, whose room is the sealed one's length. */
-static enum hl_err open_head(
-    struct hl_database *db, const struct hl_id *run_id, struct hl_str sealed, struct hl_str *out)
+static enum hl_err open_head(struct hl_database *db, int64_t number, const struct hl_id *run_id,
+    struct hl_str sealed, struct hl_str *out)
 {
     size_t n = sealed.n > HL_SEAL_OVERHEAD ? sealed.n - HL_SEAL_OVERHEAD : 0;
-    if (!hl_heads_take(&db->heads, run_id, (char *)out->p, n))
+    if (!hl_heads_take(&db->heads, number, run_id, (char *)out->p, n))
         return hl_unseal_copy(&db->sealer, "ticket.head", run_id, sealed, out);
     out->n = n;
     return HL_OK;
@@ -68,7 +68,7 @@ static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
     struct hl_claimed *c = NULL;
     enum hl_err err = hl_claimed_new(&claimed, bytes, &c);
     if (!err)
-        err = open_head(db, run_id, claimed.head, &c->head);
+        err = open_head(db, run->number, run_id, claimed.head, &c->head);
     if (err)
         hl_claimed_free(c);
     else

@@ -6,9 +6,9 @@
 
 #include "base/str.h"
 
-static struct hl_known_head *place_of(struct hl_heads *heads, const struct hl_id *run_id)
+static struct hl_known_head *place_of(struct hl_heads *heads, int64_t number)
 {
-    return &heads->places[hl_id_place(run_id, HL_HEADS_MAX)];
+    return &heads->places[(uint64_t)number % HL_HEADS_MAX];
 }
 
 static void clear(struct hl_known_head *place)
@@ -25,9 +25,10 @@ void hl_heads_fini(struct hl_heads *heads)
         clear(&heads->places[i]);
 }
 
-void hl_heads_put(struct hl_heads *heads, const struct hl_id *run_id, struct hl_str head)
+void hl_heads_put(
+    struct hl_heads *heads, int64_t number, const struct hl_id *run_id, struct hl_str head)
 {
-    struct hl_known_head *place = place_of(heads, run_id);
+    struct hl_known_head *place = place_of(heads, number);
     clear(place);
     if (head.n == 0 || head.n > HL_HEAD_KEPT_MAX)
         return;
@@ -39,9 +40,10 @@ void hl_heads_put(struct hl_heads *heads, const struct hl_id *run_id, struct hl_
     place->run_id = *run_id;
 }
 
-bool hl_heads_take(struct hl_heads *heads, const struct hl_id *run_id, char *out, size_t n)
+bool hl_heads_take(
+    struct hl_heads *heads, int64_t number, const struct hl_id *run_id, char *out, size_t n)
 {
-    struct hl_known_head *place = place_of(heads, run_id);
+    struct hl_known_head *place = place_of(heads, number);
     if (!place->p || place->n != n || !hl_id_eq(&place->run_id, run_id))
         return false;
     memcpy(out, place->p, n);

@@ -284,7 +284,7 @@ static enum hl_err wait_in_queue(struct hl_database *db)
         const struct hl_new_run *run = &db->new_runs[i];
         if (run->has_begun)
             continue;
-        hl_heads_put(&db->heads, &run->accept->run_id, run->accept->head);
+        hl_heads_put(&db->heads, run->number, &run->accept->run_id, run->accept->head);
         waiting[n++] = (struct hl_waiting_run){run->number, &run->place};
     }
     return hl_turn_put_many(db, waiting, n);
