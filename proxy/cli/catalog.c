@@ -163,8 +163,7 @@ const struct hl_cli_command hl_cli_commands[] = {
         {"store backup /backup/hookline", "store backup --rate 8MiB /backup/$(date +%F)"}, false},
     {"store check", hl_cli_store_check, "[DIR]",
         "read all of the database in the data directory, or in another one, look for bodies and "
-        "key, "
-        "and report damage",
+        "key, and report damage",
         {"store check", "store check /backup/hookline"}, false},
     {"dashboard", hl_cli_dashboard, "[--project P] [--read-only] [--expires TIME] [--name NAME]",
         "print a link to the dashboard that signs in for an hour; a read-only one, until a time, "

@@ -159,8 +159,7 @@ static enum hl_err check_bodies(const char *path, char *why, size_t why_len)
         return HL_OK;
     snprintf(why, why_len,
         "HOOKLINE_DATA_DIR: %s and %s are on different volumes, and files are moved from the one "
-        "to "
-        "the other: mount a volume at the data directory, not at what is in it",
+        "to the other: mount a volume at the data directory, not at what is in it",
         bodies, tmp);
     return HL_ERR_INVALID;
 }
