@@ -8,7 +8,6 @@
 #include "api/audit.h"
 #include "api/json.h"
 #include "base/clock.h"
-#include "config/config.h"
 #include "config/secret.h"
 #include "route/mode.h"
 #include "store/destination.h"

@@ -16,7 +16,6 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "config/config.h"
 
 #define BAD_PLACES   1024
 #define USE_NOTED_MS (60 * 1000)

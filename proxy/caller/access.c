@@ -13,6 +13,7 @@
 #include "auth/principal.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/refusal.h"
@@ -148,7 +149,7 @@ void hl_access_begin_unread(struct hl_client *c, struct hl_str head)
 {
     struct hl_head *line = &c->callers->head;
     struct hl_refusal why;
-    bool is_good = c->callers->config->access_log &&
+    bool is_good = c->callers->has_access_log &&
                    hl_start_line_read_request(head.p, head.p + head.n, line, &why);
     if (is_good)
         line->field_count = 0;

@@ -10,7 +10,6 @@
 #include "caller/callers.h"
 #include "caller/client.h"
 #include "caller/metrics.h"
-#include "config/config.h"
 #include "net/address.h"
 
 struct hl_head;
@@ -75,7 +74,7 @@ static inline void hl_access_begin(struct hl_client *c, const struct hl_head *he
     c->begun_us = hl_clock_mono_us();
     c->status = 0;
     c->mode = HL_MODE_OTHER;
-    if (c->callers->config->access_log)
+    if (c->callers->has_access_log)
         hl_access_open_line(c, head);
 }
 /* One that is refused, of whose head this is there: it may say what was asked for, if its first line is

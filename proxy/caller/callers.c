@@ -194,6 +194,7 @@ void hl_callers_init(struct hl_callers *callers)
     hl_list_init(&callers->answered);
     hl_departures_init(&callers->departures, callers->wheel, hl_client_lose);
     hl_strangers_init(&callers->strangers, callers->wheel);
+    callers->has_access_log = callers->config->access_log;
     hl_slab_init(&callers->memory, sizeof(struct hl_client), SLAB_CHUNK);
 }
 

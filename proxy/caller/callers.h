@@ -41,6 +41,7 @@ struct hl_callers {
     int fd_max; /* callers have descriptors below this one, calls need the others; 0: any */
     uint32_t places_taken, spares_taken; /* of those that are not being closed */
     struct hl_message_rules rules;       /* of requests */
+    bool has_access_log;                 /* its setting, looked at for each call */
     bool is_draining;                    /* every response closes its connection */
     bool is_closed;                      /* no new ones come */
     struct hl_head head;                 /* valid within one event */

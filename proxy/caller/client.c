@@ -14,6 +14,7 @@
 #include "caller/departure.h"
 #include "caller/taker.h"
 #include "caller/trouble.h"
+#include "config/config.h"
 #include "http/problem.h"
 
 #define FIRST_HEAD_MS   1000 /* a new connection may still send its request while we end */

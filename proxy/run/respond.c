@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "caller/access.h"
 #include "caller/client.h"
+#include "config/config.h"
 #include "http/edit.h"
 #include "http/field_value.h"
 #include "run/ending.h"

@@ -4,6 +4,7 @@
 #include "app/upstream.h"
 #include "caller/access.h"
 #include "caller/client.h"
+#include "config/config.h"
 #include "run/ending.h"
 #include "run/flow.h"
 #include "run/passage.h"

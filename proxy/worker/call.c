@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "caller/access.h"
 #include "caller/departure.h"
+#include "config/config.h"
 #include "http/browser.h"
 #include "http/edit.h"
 #include "http/prefer.h"

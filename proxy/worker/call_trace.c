@@ -16,7 +16,6 @@
 
 #include "base/base64.h"
 #include "caller/client.h"
-#include "config/config.h"
 #include "http/edit.h"
 #include "http/url.h"
 #include "route/plan.h"

@@ -9,6 +9,7 @@
 
 #include "caller/access.h"
 #include "caller/client.h"
+#include "config/config.h"
 #include "http/edit.h"
 #include "loop/mailbox.h"
 #include "run/service.h"

@@ -17,6 +17,7 @@
 #include "caller/access.h"
 #include "caller/client.h"
 #include "caller/taker.h"
+#include "config/config.h"
 #include "http/problem.h"
 #include "run/service.h"
 #include "store/accept.h"

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "config/config.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
 #include "store/key.h"

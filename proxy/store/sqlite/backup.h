@@ -3,8 +3,16 @@
 #ifndef HL_STORE_SQLITE_BACKUP_H
 #define HL_STORE_SQLITE_BACKUP_H
 
-#include "base/buf.h"
-#include "config/config.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+struct hl_buf;
+struct hl_config;
 
 struct hl_backed_up {
     uint64_t database_bytes;

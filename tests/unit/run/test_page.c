@@ -1,7 +1,6 @@
 /* test_page.c - a body that joins a page before its call has a slot of the app. */
 #include "caller/client.h"
 #include "callers_fixture.h"
-#include "config/config.h"
 #include "run/page.h"
 
 #include <criterion/criterion.h>

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "config/config.h"
 #include "store/accept.h"
 #include "store/body_file.h"
 #include "store/claim.h"
@@ -81,13 +82,13 @@ static void choose_schema(struct fixture *f)
 {
     postgres_schema_take(f->schema, f->shape);
     snprintf(f->url, sizeof(f->url), "%s?application_name=%s", postgres_url(), f->schema);
-    f->config.postgres_url = hl_str_from(f->url);
-    f->config.postgres_schema = hl_str_from(f->schema);
-    f->config.postgres_prepare = true;
-    f->config.replica = HL_STR("test");
-    f->config.replica_ttl_ms = 60 * 1000;
-    f->config.retention_ms = DAYS_MS;
-    f->config.key = HL_STR("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
+    f->config->postgres_url = hl_str_from(f->url);
+    f->config->postgres_schema = hl_str_from(f->schema);
+    f->config->postgres_prepare = true;
+    f->config->replica = HL_STR("test");
+    f->config->replica_ttl_ms = 60 * 1000;
+    f->config->retention_ms = DAYS_MS;
+    f->config->key = HL_STR("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
 }
 
 static void make_directory(struct fixture *f)
@@ -106,8 +107,11 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
     party_init(&f->sender);
     party_init(&f->asker);
     hl_id_source_init(&f->ids);
-    f->config = (struct hl_config){.store = kind,
-        .retention_ms = 3600 * 1000,
+    f->kind = kind;
+    f->config = calloc(1, sizeof(*f->config));
+    cr_assert_not_null(f->config);
+    *f->config = (struct hl_config){.store = kind,
+        .retention_ms = FIXTURE_RETENTION_MS,
         .stream_retention_ms = INT64_C(3650) * 24 * 3600 * 1000,
         .stream_keep_max_bytes = {.bytes = 1 << 30},
         .run_attempts = 1,
@@ -119,7 +123,7 @@ void fixture_init(struct fixture *f, enum hl_store_kind kind)
         .max_pending_deliveries = 100000,
         .store_max_bytes = {.percent = 80}};
     make_directory(f);
-    f->config.data_dir = hl_str_from(f->dir);
+    f->config->data_dir = hl_str_from(f->dir);
     if (kind == HL_STORE_POSTGRES)
         choose_schema(f);
 }
@@ -131,7 +135,7 @@ void fixture_move_to_memory(struct fixture *f)
         return;
     rmdir(f->dir);
     strcpy(f->dir, dir);
-    f->config.data_dir = hl_str_from(f->dir);
+    f->config->data_dir = hl_str_from(f->dir);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -177,6 +181,16 @@ static void party_fini(struct party *p)
     sem_destroy(&p->wake);
 }
 
+void fixture_set_run_attempts(struct fixture *f, uint32_t n)
+{
+    f->config->run_attempts = n;
+}
+
+void fixture_set_retention(struct fixture *f, uint64_t ms)
+{
+    f->config->retention_ms = ms;
+}
+
 void fixture_fini(struct fixture *f)
 {
     if (f->store)
@@ -185,13 +199,14 @@ void fixture_fini(struct fixture *f)
     party_fini(&f->sender);
     party_fini(&f->asker);
     nftw(f->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    if (f->config.store == HL_STORE_POSTGRES)
+    if (f->config->store == HL_STORE_POSTGRES)
         postgres_schema_give_back(f->schema, f->shape);
+    free(f->config);
 }
 
 enum hl_err fixture_try_open(struct fixture *f)
 {
-    return hl_store_open(&f->store, &f->config, f->why, sizeof(f->why));
+    return hl_store_open(&f->store, f->config, f->why, sizeof(f->why));
 }
 
 static void open_wholly(struct fixture *f)
@@ -205,18 +220,18 @@ static void open_wholly(struct fixture *f)
 /* The first who opens one makes its tables: whatever the test's retention is, for one of some days. */
 static void make_schema(struct fixture *f)
 {
-    uint64_t wanted = f->config.retention_ms;
-    f->config.retention_ms = DAYS_MS;
+    uint64_t wanted = f->config->retention_ms;
+    f->config->retention_ms = DAYS_MS;
     open_wholly(f);
-    postgres_schema_measure(f->config.postgres_schema.p, f->shape);
-    f->config.retention_ms = wanted;
+    postgres_schema_measure(f->config->postgres_schema.p, f->shape);
+    f->config->retention_ms = wanted;
     if (wanted != DAYS_MS)
         fixture_close(f);
 }
 
 void fixture_open(struct fixture *f)
 {
-    if (f->config.store == HL_STORE_POSTGRES && !f->shape[0])
+    if (f->config->store == HL_STORE_POSTGRES && !f->shape[0])
         make_schema(f);
     if (!f->store)
         open_wholly(f);
@@ -243,7 +258,7 @@ static struct hl_pg_session open_session(struct fixture *f, struct hl_pg_setting
 {
     char why[300] = "";
     struct hl_pg_session session;
-    hl_pg_settings_init(settings, &f->config);
+    hl_pg_settings_init(settings, f->config);
     expect_ok(hl_pg_session_open(&session, settings, NULL, why, sizeof(why)), why);
     return session;
 }
@@ -256,7 +271,7 @@ static bool bury_stream(struct fixture *f, struct hl_pg_session *session)
     struct hl_pg_params params = {0};
     PGresult *result;
     hl_pg_add_id(&params, HL_PG_P_ME, &nobody);
-    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config.webhook_attempts);
+    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config->webhook_attempts);
     const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_NODE_BURY_STREAM];
     expect_ok(hl_pg_session_do(session, statement, &params, &result, why, sizeof(why)), why);
     struct hl_pg_row row = {.result = result};
@@ -277,8 +292,8 @@ static void bury(struct fixture *f)
     PGresult *result;
     expect_ok(hl_pg_session_run(&session, end, why, sizeof(why)), why);
     hl_pg_add_id(&params, HL_PG_P_ME, &nobody);
-    hl_pg_add_int(&params, HL_PG_P_RUN_ATTEMPTS, f->config.run_attempts);
-    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config.webhook_attempts);
+    hl_pg_add_int(&params, HL_PG_P_RUN_ATTEMPTS, f->config->run_attempts);
+    hl_pg_add_int(&params, HL_PG_P_DELIVERY_ATTEMPTS, f->config->webhook_attempts);
     hl_pg_add_int(&params, HL_PG_P_SILENT_TOO, true);
     const struct hl_statement *statement = &hl_pg_sql_statements[HL_PG_DO_NODE_BURY];
     expect_ok(hl_pg_session_do(&session, statement, &params, &result, why, sizeof(why)), why);
@@ -292,7 +307,7 @@ static void bury(struct fixture *f)
 void fixture_die(struct fixture *f)
 {
     fixture_close(f);
-    if (f->config.store == HL_STORE_POSTGRES)
+    if (f->config->store == HL_STORE_POSTGRES)
         bury(f);
 }
 
@@ -558,7 +573,7 @@ static void change_sqlite(struct fixture *f, const char *sql)
 
 void change(struct fixture *f, const char *sql)
 {
-    if (f->config.store == HL_STORE_POSTGRES)
+    if (f->config->store == HL_STORE_POSTGRES)
         change_postgres(f, sql);
     else
         change_sqlite(f, sql);
@@ -581,7 +596,7 @@ static long long count_postgres(struct fixture *f, const char *from)
 long long fixture_count(struct fixture *f, const char *from)
 {
     char sql[200];
-    if (f->config.store == HL_STORE_POSTGRES)
+    if (f->config->store == HL_STORE_POSTGRES)
         return count_postgres(f, from);
     snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", from);
     return query(f, sql);

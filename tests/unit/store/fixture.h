@@ -8,12 +8,14 @@
 #include "base/id.h"
 #include "base/priority.h"
 #include "config/choice.h"
-#include "config/config.h"
 #include "loop/mailbox.h"
 #include "postgres_cluster.h"
 #include "store/op.h"
 #include "store/record.h"
 
+#define FIXTURE_RETENTION_MS INT64_C(3600000) /* unless it is set; PostgreSQL: days */
+
+struct hl_config;
 struct hl_get_run;
 struct hl_leased;
 
@@ -25,7 +27,8 @@ struct party {
 };
 
 struct fixture {
-    struct hl_config config;
+    enum hl_store_kind kind;
+    struct hl_config *config;
     struct hl_store *store;
     struct party worker, sender, asker;
     struct hl_id_source ids;
@@ -64,6 +67,9 @@ struct run_spec {
 void fixture_run(enum hl_store_kind kind, void (*test)(struct fixture *f));
 void fixture_init(struct fixture *f, enum hl_store_kind kind); /* not open */
 void fixture_fini(struct fixture *f);                          /* closes it if it is open */
+/* Not open yet. */
+void fixture_set_retention(struct fixture *f, uint64_t ms);
+void fixture_set_run_attempts(struct fixture *f, uint32_t n);
 /* Not open yet: keeps its directory in memory where that can be, for a great many commits. */
 void fixture_move_to_memory(struct fixture *f);
 void fixture_open(struct fixture *f);

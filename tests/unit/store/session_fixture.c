@@ -12,7 +12,7 @@ void session_fixture_begin(struct session_fixture *s)
     fixture_init(&s->f, HL_STORE_POSTGRES);
     fixture_open(&s->f);
     fixture_close(&s->f);
-    hl_pg_settings_init(&s->settings, &s->f.config);
+    hl_pg_settings_init(&s->settings, s->f.config);
     cr_assert_eq(
         hl_pg_session_open(&s->session, &s->settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
 }

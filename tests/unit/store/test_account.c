@@ -120,7 +120,7 @@ static enum hl_err limit_account(struct fixture *f, const struct hl_id *id, cons
 static void reopen(struct fixture *f)
 {
     static const uint8_t key[] = "a key";
-    if (f->config.store == HL_STORE_MEMORY)
+    if (f->kind == HL_STORE_MEMORY)
         return;
     cr_assert_eq(hl_store_put_signing_key(f->store, key, sizeof(key)), HL_OK);
     fixture_reopen(f);
@@ -184,7 +184,7 @@ STORE_TEST(i14_revocation_is_on_disk_when_it_is_answered)
     cr_assert_gt(first_ms, 0);
     cr_assert_eq(revoke_account(f, &id, "", &again_ms), HL_OK);
     cr_assert_eq(again_ms, first_ms, "once");
-    if (f->config.store == HL_STORE_SQLITE)
+    if (f->kind == HL_STORE_SQLITE)
         fixture_reopen(f);
     find(f, "p", &id, &found);
     cr_assert_eq(found.revoked_ms, first_ms);
@@ -250,7 +250,7 @@ static void run_with_retention(enum hl_store_kind kind, void (*test)(struct fixt
 {
     struct fixture f;
     fixture_init(&f, kind);
-    f.config.retention_ms = 30;
+    fixture_set_retention(&f, 30);
     fixture_open(&f);
     test(&f);
     fixture_fini(&f);
@@ -283,7 +283,7 @@ Test(recovery, app_that_nothing_names_any_more_goes, .timeout = 180)
     struct fixture f;
     struct hl_id run, queued;
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.retention_ms = 30;
+    fixture_set_retention(&f, 30);
     fixture_open(&f);
     cr_assert_eq(accept_run(&f, (struct run_spec){.app = "stays"}, &queued), HL_OK);
     cr_assert_eq(record_run(&f, (struct run_spec){.app = "goes"}, &run), HL_OK);

@@ -271,7 +271,7 @@ Test(audit, a_row_stays_for_ninety_days_or_for_the_retention_if_that_is_longer)
     cr_assert_eq(hl_audit_keep_ms(100 * DAY_MS), 100 * DAY_MS);
     struct fixture f;
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.retention_ms = DAY_MS;
+    fixture_set_retention(&f, DAY_MS);
     fixture_open(&f);
     int64_t now_ms = hl_clock_wall_ms();
     for (int days = 89; days <= 91; days += 2) {

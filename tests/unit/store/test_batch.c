@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "config/config.h"
 #include "fault_vfs.h"
 #include "fixture.h"
 #include "model.h"
@@ -80,7 +81,7 @@ static const char *body_text(int body)
 
 static bool is_in_memory(void)
 {
-    return t.f.config.store == HL_STORE_MEMORY;
+    return t.f.kind == HL_STORE_MEMORY;
 }
 
 /* In memory one in three is longer than a page: it needs space of its own. */
@@ -455,10 +456,10 @@ static void run_batch(enum fault fault)
 
 static void open_driver(void)
 {
-    t.f.config.run_attempts = 1 + pick(2);
-    t.m.run_attempts = t.f.config.run_attempts;
+    t.f.config->run_attempts = 1 + pick(2);
+    t.m.run_attempts = t.f.config->run_attempts;
     hl_backlog_init(&t.backlog, t.m.max_queued, 100000, 256, 4);
-    enum hl_err err = hl_sqlite_open(&t.d, &t.f.config, &t.backlog, t.f.why, sizeof(t.f.why));
+    enum hl_err err = hl_sqlite_open(&t.d, t.f.config, &t.backlog, t.f.why, sizeof(t.f.why));
     cr_assert(err == HL_OK, "%s", t.f.why);
     hl_batch_init(&t.batch, t.d, &t.backlog);
 }
@@ -478,12 +479,12 @@ static void run_trial(enum hl_store_kind kind, uint64_t seed)
     t.now_ms = hl_clock_wall_ms();
     fixture_init(&t.f, kind);
     if (is_in_memory()) /* pages that are free go back early */
-        t.f.config.store_max_bytes = (struct hl_store_limit){.bytes = 1 << 20};
+        t.f.config->store_max_bytes = (struct hl_store_limit){.bytes = 1 << 20};
     else
         fixture_move_to_memory(&t.f);
     t.m.max_queued = 20;
     t.m.max_pending = 100000;
-    t.m.key_ms = t.f.config.retention_ms;
+    t.m.key_ms = t.f.config->retention_ms;
     open_driver();
     for (int i = 0; i < BATCHES; i++) {
         give_some_credit();

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/claim.h"
@@ -278,7 +279,7 @@ STORE_TEST(each_of_many_destinations_has_its_turn_before_any_has_another, .timeo
 STORE_TEST(one_delivery_is_not_held_up_by_ten_thousand_for_another_host, .timeout = 120)
 {
     enum { MANY = 10000 };
-    f->config.webhook_per_host = 4;
+    f->config->webhook_per_host = 4;
     for (int i = 0; i < MANY; i += 100) {
         for (int j = 0; j < 100; j++) {
             struct run_spec spec = {.url = "https://many.example/"};
@@ -384,7 +385,7 @@ static void deliver_parked(struct fixture *f, const struct hl_leased *l)
 STORE_TEST(deliveries_that_wait_for_a_retry_do_not_hold_their_destination)
 {
     struct hl_leased *waiting[200];
-    f->config.webhook_per_host = 2;
+    f->config->webhook_per_host = 2;
     fixture_reopen(f);
     give_lease_credit(f, 8);
     for (size_t i = 0; i < HL_ARRAY_LEN(waiting); i++) {
@@ -503,7 +504,7 @@ STORE_TEST(nothing_goes_elsewhere_that_is_not_there)
 
 STORE_TEST(nothing_goes_elsewhere_while_as_many_wait_as_may)
 {
-    f->config.max_pending_deliveries = 1;
+    f->config->max_pending_deliveries = 1;
     fixture_reopen(f);
     struct hl_leased *l = lease_one(f, URL);
     struct hl_id id;

@@ -43,7 +43,7 @@ STORE_TEST(what_went_wrong_stays_with_its_run)
     struct hl_id whole = fail_with(f, "b", longest);
     cr_assert_eq(record_run(f, (struct run_spec){.project = "p"}, &fine), HL_OK);
     cr_assert_eq(finish_run(f, &fine, 1, "done"), HL_OK);
-    if (f->config.store != HL_STORE_MEMORY)
+    if (f->kind != HL_STORE_MEMORY)
         fixture_reopen(f);
     expect_error(f, &some, "no such order");
     expect_error(f, &none, "");
@@ -179,7 +179,7 @@ STORE_TEST(errors_beyond_the_most_frequent_are_a_number)
  * makes them of characters; they ended in 2100, for what is past its retention may go meanwhile. */
 static void add_many(struct fixture *f)
 {
-    if (f->config.store == HL_STORE_SQLITE)
+    if (f->kind == HL_STORE_SQLITE)
         change(f,
             "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n <= 100000)"
             " INSERT INTO result (number, run_id, finished_ms, reason, http_status, content_type,"
@@ -202,7 +202,7 @@ static void add_many(struct fixture *f)
 STORE_TEST(errors_of_more_runs_than_are_looked_at_are_counted_since_a_later_time)
 {
     struct hl_list_errors l = all_errors();
-    if (f->config.store == HL_STORE_MEMORY)
+    if (f->kind == HL_STORE_MEMORY)
         return;
     struct hl_id id;
     cr_assert_eq(accept_run(f, (struct run_spec){.project = "p", .app = "a"}, &id), HL_OK);

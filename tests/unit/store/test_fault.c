@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/metric.h"
+#include "config/config.h"
 #include "fault_vfs.h"
 #include "fixture.h"
 #include "store/accept.h"
@@ -505,7 +506,7 @@ static bool mount_small(const char *size)
 static void run_on_small_volume(const char *size, int (*what)(void))
 {
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.store_max_bytes.bytes = LARGEST; /* what is full is the volume, not the store */
+    f.config->store_max_bytes.bytes = LARGEST; /* what is full is the volume, not the store */
     pid_t child = fork();
     if (child == 0) {
         alarm(100); /* a claim that fails in here waits for ever */

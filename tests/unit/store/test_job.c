@@ -88,7 +88,7 @@ STORE_TEST(a_job_is_walked_by_whoever_knows_its_version)
     struct hl_list_jobs l = list(f, "p", &id);
     cr_assert_eq(l.count, 1);
     cr_assert_eq(l.rows[0].version, 3);
-    cr_assert_eq(l.rows[0].is_free, f->config.store != HL_STORE_POSTGRES);
+    cr_assert_eq(l.rows[0].is_free, f->kind != HL_STORE_POSTGRES);
     cr_assert(hl_str_eq(hl_buf_str(&l.rows[0].plan), HL_STR("plan")));
     cr_assert(hl_str_eq(hl_buf_str(&l.rows[0].progress), HL_STR("is")));
     hl_operation_clear(&l.m);
@@ -217,7 +217,7 @@ Test(job, one_that_has_ended_goes_as_runs_do)
     struct fixture f;
     struct hl_id old, young, open;
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.retention_ms = 3600 * 1000;
+    fixture_set_retention(&f, 3600 * 1000);
     fixture_open(&f);
     int64_t now_ms = hl_clock_wall_ms();
     cr_assert_eq(add(&f, "p", &old), HL_OK);

@@ -47,7 +47,7 @@ STORE_TEST(log_of_a_failed_run_is_there_when_it_is_asked_for)
 
 STORE_TEST(log_of_a_failed_run_is_there_after_a_restart)
 {
-    if (f->config.store == HL_STORE_MEMORY)
+    if (f->kind == HL_STORE_MEMORY)
         return;
     struct hl_id id = end_with(f, LINES);
     fixture_reopen(f);
@@ -81,7 +81,7 @@ Test(sqlite, a_log_goes_with_its_run)
     fixture_open(&f);
     end_with(&f, LINES);
     cr_assert_eq(query(&f, "SELECT count(*) FROM run_log"), 1);
-    f.config.retention_ms = 1;
+    fixture_set_retention(&f, 1);
     fixture_reopen(&f);
     for (int i = 0; i < 2000 && query(&f, "SELECT count(*) FROM run") > 0; i++)
         settle(&f);

@@ -91,7 +91,7 @@ STORE_TEST(known_key_is_answered_before_limits_are_asked)
 STORE_TEST(what_was_queued_before_a_restart_counts, .timeout = 180)
 {
     struct wish two = {ann, 2, false};
-    if (f->config.store == HL_STORE_MEMORY)
+    if (f->kind == HL_STORE_MEMORY)
         return;
     expect(f, two, HL_OK, false);
     expect(f, two, HL_OK, false);

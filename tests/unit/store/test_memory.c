@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/body_file.h"
@@ -87,9 +88,9 @@ Test(memory, shedding_looks_at_so_many_in_a_step_and_at_none_twice)
     struct hl_backlog backlog;
     struct hl_driver *d;
     fixture_init(&f, HL_STORE_MEMORY);
-    f.config.store_max_bytes = (struct hl_store_limit){.bytes = 1};
+    f.config->store_max_bytes = (struct hl_store_limit){.bytes = 1};
     hl_backlog_init(&backlog, RUNS, RUNS, 256, 4);
-    cr_assert_eq(hl_sqlite_open(&d, &f.config, &backlog, f.why, sizeof(f.why)), HL_OK);
+    cr_assert_eq(hl_sqlite_open(&d, f.config, &backlog, f.why, sizeof(f.why)), HL_OK);
     sqlite3_trace_v2(hl_database_of(d)->db, SQLITE_TRACE_STMT, on_statement, NULL);
     for (int i = 0; i < RUNS; i++) {
         struct run_spec spec = {.url = i < RUNS - 1 ? "https://e.org/" : NULL};
@@ -132,7 +133,7 @@ static char *make_text(size_t n)
 static void open_with(struct fixture *f, uint64_t max_bytes)
 {
     fixture_init(f, HL_STORE_MEMORY);
-    f->config.store_max_bytes = (struct hl_store_limit){.bytes = max_bytes};
+    f->config->store_max_bytes = (struct hl_store_limit){.bytes = max_bytes};
     fixture_open(f);
 }
 
@@ -214,8 +215,8 @@ Test(memory, takes_64_mib_where_no_size_is_set)
 {
     struct fixture f;
     fixture_init(&f, HL_STORE_MEMORY);
-    cr_assert_gt(f.config.store_max_bytes.percent, 0, "a share of a volume");
-    cr_assert_eq(hl_store_memory_max(&f.config), 64 * MIB);
+    cr_assert_gt(f.config->store_max_bytes.percent, 0, "a share of a volume");
+    cr_assert_eq(hl_store_memory_max(f.config), 64 * MIB);
     fixture_open(&f);
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->max_bytes), 64 * MIB);
     cr_assert_lt(hl_counter_get(&hl_store_get_gauges(f.store)->bytes), MIB, "nothing is there");

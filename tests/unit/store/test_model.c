@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/random.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "model.h"
 #include "store/accept.h"
@@ -450,7 +451,7 @@ static void get_one(void)
 
 static void restart(void)
 {
-    if (t.f.config.store == HL_STORE_MEMORY)
+    if (t.f.kind == HL_STORE_MEMORY)
         return;
     note("restart");
     model_restart(&t.m, hl_clock_wall_ms());
@@ -494,17 +495,17 @@ static void begin(enum hl_store_kind kind, uint64_t seed)
     t.now_ms = hl_clock_wall_ms() + HOUR_MS;
     fixture_init(&t.f, kind);
     fixture_move_to_memory(&t.f);
-    t.f.config.retention_ms = RETENTION_MS;
-    t.f.config.run_attempts = 2;
-    t.f.config.webhook_per_host = 3;
+    t.f.config->retention_ms = RETENTION_MS;
+    t.f.config->run_attempts = 2;
+    t.f.config->webhook_per_host = 3;
     t.m.max_queued = t.m.max_pending = UINT32_MAX;
     if (kind != HL_STORE_POSTGRES) { /* there they go by those gauges */
-        t.f.config.max_queued_runs = t.m.max_queued = 12;
-        t.f.config.max_pending_deliveries = t.m.max_pending = 25;
+        t.f.config->max_queued_runs = t.m.max_queued = 12;
+        t.f.config->max_pending_deliveries = t.m.max_pending = 25;
     }
     t.m.per_lane = 3;
     t.m.run_attempts = 2;
-    t.m.webhook_attempts = t.f.config.webhook_attempts;
+    t.m.webhook_attempts = t.f.config->webhook_attempts;
     t.m.key_ms = RETENTION_MS;
     note("seed %llu", (unsigned long long)seed);
     fixture_open(&t.f);

@@ -260,7 +260,7 @@ static void goes_with_time(enum hl_store_kind kind)
     struct fixture f;
     fixture_init(&f, kind);
     fixture_open(&f);
-    int64_t minute = (hl_clock_wall_ms() - (int64_t)f.config.retention_ms) / HL_TALLY_MINUTE_MS;
+    int64_t minute = (hl_clock_wall_ms() - FIXTURE_RETENTION_MS) / HL_TALLY_MINUTE_MS;
     for (int i = 0; i < 100; i++) {
         struct hl_id source = new_id(&f);
         struct hl_told_tally *t = told(&f, &source, minute - 5 - i);

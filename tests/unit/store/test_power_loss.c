@@ -21,6 +21,7 @@
 #include "base/base64.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "config/config.h"
 #include "disk_log.h"
 #include "fixture.h"
 #include "recording_vfs.h"
@@ -152,7 +153,7 @@ static void finish_with(const struct hl_id *id, uint32_t epoch, struct hl_body b
     struct hl_finish *finish = make_finish(id, epoch, NULL);
     finish->outcome.body = body;
     if (is_old)
-        finish->outcome.finished_ms -= 2 * (int64_t)f.config.retention_ms;
+        finish->outcome.finished_ms -= 2 * FIXTURE_RETENTION_MS;
     cr_assert_eq(ask(&f, &f.worker, &finish->m), HL_OK);
     if (!is_old)
         promise_finished(id, body.digest);
@@ -509,7 +510,7 @@ static void place(struct fixture *fixture, const char *name)
     snprintf(directory, sizeof(directory), "%s/%s", base, name);
     mkdir(directory, 0700);
     snprintf(fixture->dir, sizeof(fixture->dir), "%s/%.8s/data", base, name);
-    fixture->config.data_dir = hl_str_from(fixture->dir);
+    fixture->config->data_dir = hl_str_from(fixture->dir);
 }
 
 /* In memory if that can be: what is synced is for the log to say. */
@@ -523,7 +524,8 @@ static void init(void)
     }
     place(&f, "disk");
     place(&image, "image");
-    image.config.retention_ms *= 1000; /* nothing goes while it is looked at */
+    fixture_set_retention(
+        &image, FIXTURE_RETENTION_MS * 1000); /* nothing goes while it is looked at */
     hl_mailbox_init(&f.worker.box, note_and_wake, &f.worker);
     hl_mailbox_init(&f.sender.box, note_and_wake, &f.sender);
     hl_mailbox_init(&f.asker.box, note_and_wake, &f.asker);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/body_file.h"
@@ -84,7 +85,7 @@ RECOVERY_TEST(queued_run_waits_for_the_next_process)
     fixture_open(&f);
     cr_assert_eq(accept_run(&f, (struct run_spec){.head = HEAD, .body = "ping"}, &id), HL_OK);
     begin_again();
-    if (f.config.store == HL_STORE_SQLITE) /* there it is of all replicas, some seconds old */
+    if (f.kind == HL_STORE_SQLITE) /* there it is of all replicas, some seconds old */
         cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f.store)->queued_runs), 1);
     struct hl_claimed *c = claim_one();
     cr_assert(hl_id_eq(&c->run_id, &id));
@@ -119,7 +120,7 @@ RECOVERY_TEST(running_run_ends_as_interrupted_with_its_webhook)
 RECOVERY_TEST(i4_interrupted_run_is_run_again_when_asked_and_epochs_grow)
 {
     struct hl_id id, recorded;
-    f.config.run_attempts = 2;
+    f.config->run_attempts = 2;
     fixture_open(&f);
     cr_assert_eq(accept_run(&f, (struct run_spec){.head = HEAD, .body = "ping"}, &id), HL_OK);
     cr_assert_eq(record_run(&f, (struct run_spec){.url = URL}, &recorded), HL_OK);
@@ -157,11 +158,11 @@ static long long kept_requests(void)
 Test(recovery, request_that_can_be_of_no_more_use_is_not_kept)
 {
     struct hl_id id;
-    f.config.keep_requests = HL_KEEP_REQUESTS_NONE;
+    f.config->keep_requests = HL_KEEP_REQUESTS_NONE;
     fixture_open(&f);
     hl_claimed_free(begin_one(&id));
     cr_assert_eq(kept_requests(), 0);
-    f.config.run_attempts = 2;
+    f.config->run_attempts = 2;
     fixture_reopen(&f);
     cr_assert_eq(state_of(&f, &id), HL_RUN_FAILURE, "it could run once when it began");
 }
@@ -169,7 +170,7 @@ Test(recovery, request_that_can_be_of_no_more_use_is_not_kept)
 RECOVERY_TEST(run_that_began_as_it_came_runs_again_when_asked)
 {
     struct hl_id id;
-    f.config.run_attempts = 2;
+    f.config->run_attempts = 2;
     fixture_open(&f);
     hl_claimed_free(begin_one(&id));
     begin_again();
@@ -201,7 +202,7 @@ RECOVERY_TEST(released_run_waits_with_its_request_for_the_next_process)
 RECOVERY_TEST(i11_cancel_of_a_running_run_holds_across_a_crash)
 {
     struct hl_id id;
-    f.config.run_attempts = 5;
+    f.config->run_attempts = 5;
     fixture_open(&f);
     cr_assert_eq(accept_run(&f, (struct run_spec){0}, &id), HL_OK);
     hl_claimed_free(claim_one());
@@ -212,7 +213,7 @@ RECOVERY_TEST(i11_cancel_of_a_running_run_holds_across_a_crash)
 
 static long long count_open_attempts(void)
 {
-    bool is_shared = f.config.store == HL_STORE_POSTGRES;
+    bool is_shared = f.kind == HL_STORE_POSTGRES;
     return fixture_count(
         &f, is_shared ? "attempt WHERE verdict IS NULL" : "every_attempt WHERE verdict IS NULL");
 }
@@ -373,7 +374,7 @@ static bool has_file(const struct hl_id *file)
 
 Test(recovery, i16_files_live_as_long_as_their_records)
 {
-    f.config.retention_ms = 50;
+    f.config->retention_ms = 50;
     fixture_open(&f);
     struct hl_accept *a = make_accept(&f, HL_STORE_ACCEPT, &(struct run_spec){0});
     a->body = make_file_body(&f, "a large request");
@@ -553,7 +554,7 @@ Test(recovery, key_file_may_be_elsewhere)
 {
     char path[128];
     snprintf(path, sizeof(path), "%s/elsewhere", f.dir);
-    f.config.key_file = hl_str_from(path);
+    f.config->key_file = hl_str_from(path);
     fixture_open(&f);
     cr_assert_eq(access(path, F_OK), 0);
     fixture_reopen(&f);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/claim.h"
@@ -12,7 +13,7 @@
 static void init(struct fixture *f, enum hl_keep_requests keep)
 {
     fixture_close(f);
-    f->config.keep_requests = keep;
+    f->config->keep_requests = keep;
     fixture_open(f);
 }
 

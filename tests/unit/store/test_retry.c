@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/attempt.h"
 #include "store/claim.h"
@@ -19,8 +20,8 @@
 static void init(struct fixture *f)
 {
     fixture_close(f);
-    f->config.run_attempts = 3;
-    f->config.retry_on.interrupted = true;
+    f->config->run_attempts = 3;
+    f->config->retry_on.interrupted = true;
     fixture_open(f);
 }
 
@@ -100,7 +101,7 @@ STORE_TEST(between_two_attempts_the_record_says_so, .timeout = 180)
     cr_assert_not(hl_attempt_entry_read(&g->run.attempt_log, &entry));
     hl_get_run_fini(g);
     free(g);
-    if (f->config.store != HL_STORE_POSTGRES)
+    if (f->kind != HL_STORE_POSTGRES)
         cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->waiting_runs), 1);
     cr_assert_eq(hl_counter_get(&hl_store_get_gauges(f->store)->queued_runs), 0);
 }
@@ -174,9 +175,9 @@ Test(postgres, retry_outlives_a_restart, .timeout = 180)
 STORE_TEST(waiting_runs_count_for_the_limit)
 {
     struct hl_id id;
-    if (f->config.store == HL_STORE_POSTGRES) /* counted when the queue is surveyed */
+    if (f->kind == HL_STORE_POSTGRES) /* counted when the queue is surveyed */
         return;
-    f->config.max_queued_runs = 1;
+    f->config->max_queued_runs = 1;
     init(f);
     cr_assert_eq(accept_run(f, (struct run_spec){0}, &id), HL_OK);
     cr_assert_eq(put_off(f, claim_one(f), LATER_MS), HL_OK);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/claim.h"
@@ -73,7 +74,7 @@ STORE_TEST(how_the_time_of_a_call_was_spent_stays_with_its_run)
         .gate_us = 7, .connect_us = 1, .first_byte_us = INT64_C(90000000000)};
     cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
     hl_finish_free(finish);
-    if (f->config.store != HL_STORE_MEMORY)
+    if (f->kind != HL_STORE_MEMORY)
         fixture_reopen(f);
     cr_assert_eq(get_run(f, &id, &g), HL_OK);
     hl_body_fini(&g.outcome.body);
@@ -169,7 +170,7 @@ STORE_TEST(i3_expired_key_is_free)
     struct run_spec spec = {.key = "k"};
     cr_assert_eq(accept_run(f, spec, NULL), HL_OK);
     struct hl_accept *later = make_accept(f, HL_STORE_ACCEPT, &spec);
-    later->created_ms += (int64_t)f->config.retention_ms + 1000;
+    later->created_ms += (int64_t)f->config->retention_ms + 1000;
     cr_assert_eq(ask(f, &f->worker, &later->m), HL_OK, "retention is shorter than 24 h");
     hl_accept_free(later);
 }
@@ -334,8 +335,8 @@ static void run_with_limits(enum hl_store_kind kind)
 {
     struct fixture f;
     fixture_init(&f, kind);
-    f.config.max_queued_runs = 1;
-    f.config.max_pending_deliveries = 1;
+    f.config->max_queued_runs = 1;
+    f.config->max_pending_deliveries = 1;
     fixture_open(&f);
     refuses_beyond_limits(&f);
     fixture_fini(&f);
@@ -499,7 +500,7 @@ static void purges(struct fixture *f)
 static void finish_long_ago(struct fixture *f, const struct hl_id *id)
 {
     struct hl_finish *finish = make_finish(id, 1, "answer");
-    finish->outcome.finished_ms -= 2 * (int64_t)f->config.retention_ms;
+    finish->outcome.finished_ms -= 2 * (int64_t)f->config->retention_ms;
     cr_assert_eq(ask(f, &f->worker, &finish->m), HL_OK);
     hl_finish_free(finish);
 }
@@ -509,9 +510,9 @@ STORE_TEST(run_stays_for_the_retention_after_the_end_of_its_delivery)
 {
     struct hl_id delivered, other;
     fixture_close(f);
-    f->config.stream_retention_ms = 1; /* so soon after a commit what may go is looked for */
-    if (f->config.store == HL_STORE_MEMORY)
-        f->config.retention_ms = 120 * 1000; /* a pass begins when a 64th of it is over */
+    f->config->stream_retention_ms = 1; /* so soon after a commit what may go is looked for */
+    if (f->kind == HL_STORE_MEMORY)
+        f->config->retention_ms = 120 * 1000; /* a pass begins when a 64th of it is over */
     fixture_open(f);
     cr_assert_eq(record_run(f, (struct run_spec){.url = "https://e.org/"}, &delivered), HL_OK);
     finish_long_ago(f, &delivered);
@@ -520,7 +521,7 @@ STORE_TEST(run_stays_for_the_retention_after_the_end_of_its_delivery)
     cr_assert_eq(say_outcome(f, l, 1, HL_ATTEMPT_DEAD), HL_OK);
     cr_assert_eq(record_run(f, (struct run_spec){0}, &other), HL_OK);
     finish_long_ago(f, &other);
-    if (f->config.store == HL_STORE_SQLITE)
+    if (f->kind == HL_STORE_SQLITE)
         fixture_reopen(f); /* a pass begins anew */
     await_purge(f, &other);
     cr_assert_eq(state_of(f, &delivered), HL_RUN_SUCCESS, "it has just become a dead letter");
@@ -532,7 +533,7 @@ static void run_with_retention(enum hl_store_kind kind)
 {
     struct fixture f;
     fixture_init(&f, kind);
-    f.config.retention_ms = 30;
+    f.config->retention_ms = 30;
     fixture_open(&f);
     purges(&f);
     fixture_fini(&f);
@@ -578,7 +579,7 @@ static void run_with_max_bytes(enum hl_store_kind kind)
 {
     struct fixture f;
     fixture_init(&f, kind);
-    f.config.store_max_bytes = (struct hl_store_limit){.bytes = 6 << 20};
+    f.config->store_max_bytes = (struct hl_store_limit){.bytes = 6 << 20};
     fixture_open(&f);
     sheds(&f);
     fixture_fini(&f);
@@ -601,7 +602,7 @@ static void run_until_full(enum hl_store_kind kind)
     static char large[200 * 1024];
     memset(large, 'x', sizeof(large) - 1);
     fixture_init(&f, kind);
-    f.config.store_max_bytes = (struct hl_store_limit){.bytes = 4 << 20};
+    f.config->store_max_bytes = (struct hl_store_limit){.bytes = 4 << 20};
     fixture_open(&f);
     enum hl_err rc = HL_OK;
     struct hl_id id;

@@ -319,7 +319,7 @@ static void check_version_2(void)
 
 Test(schema, version_2_is_brought_up_to_date_with_runs_in_every_state)
 {
-    f.config.run_attempts = 2;
+    fixture_set_run_attempts(&f, 2);
     write_version_2(false);
     fixture_open(&f);
     check_version_2();
@@ -328,7 +328,7 @@ Test(schema, version_2_is_brought_up_to_date_with_runs_in_every_state)
 Test(schema, version_2_is_whole_after_an_upgrade_that_was_broken_off_at_any_write, .timeout = 180)
 {
     int k = 0;
-    f.config.run_attempts = 2;
+    fixture_set_run_attempts(&f, 2);
     write_version_2(false);
     fault_vfs_install();
     do {

@@ -37,7 +37,7 @@ static int on_statement(unsigned what, void *arg, void *statement, void *text)
 static void open_driver(void)
 {
     hl_backlog_init(&backlog, 100000, 100000, 256, 4);
-    enum hl_err err = hl_sqlite_open(&d, &f.config, &backlog, f.why, sizeof(f.why));
+    enum hl_err err = hl_sqlite_open(&d, f.config, &backlog, f.why, sizeof(f.why));
     cr_assert(err == HL_OK, "%s", f.why);
     sqlite3_trace_v2(hl_database_of(d)->db, SQLITE_TRACE_STMT, on_statement, NULL);
 }
@@ -420,7 +420,7 @@ Test(shed, files_of_a_purge_or_a_finish_that_was_rolled_back_stay)
     begin();
     cr_assert_eq(d->vt->finish(d, finish), HL_OK);
     fail_to_commit();
-    int64_t later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    int64_t later_ms = hl_clock_wall_ms() + 2 * FIXTURE_RETENTION_MS;
     begin();
     cr_assert_eq(d->vt->purge(d, later_ms, 64, &due_ms), HL_OK);
     fail_to_commit();
@@ -452,7 +452,7 @@ static void purge_three(int64_t now_ms)
 
 Test(shed, apps_of_a_purge_that_was_rolled_back_go_with_the_next)
 {
-    int64_t later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    int64_t later_ms = hl_clock_wall_ms() + 2 * FIXTURE_RETENTION_MS;
     finish_many(3, NULL, NULL);
     purge_three(later_ms);
     commit();
@@ -508,7 +508,7 @@ Test(shed, a_store_with_nothing_left_to_give_is_not_looked_through_again)
 
 Test(shed, a_purge_step_removes_so_many_runs_and_says_that_there_are_more)
 {
-    int64_t due_ms = 0, later_ms = hl_clock_wall_ms() + 2 * (int64_t)f.config.retention_ms;
+    int64_t due_ms = 0, later_ms = hl_clock_wall_ms() + 2 * FIXTURE_RETENTION_MS;
     finish_many(150, NULL, NULL);
     for (int left = 150; left > 0;) {
         begin();
@@ -589,7 +589,7 @@ Test(shed, runs_of_a_clock_that_was_ahead_do_not_keep_those_behind_them)
     finish_runs_between(now_ms + DAY, now_ms + DAY + 3, 5);
     hl_id_source_init(&f.ids);
     finish_runs_between(now_ms, now_ms + 3, 5);
-    purge_at(now_ms + 2 * (int64_t)f.config.retention_ms);
+    purge_at(now_ms + 2 * FIXTURE_RETENTION_MS);
     cr_assert_eq(query(&f, "SELECT count(*) FROM run"), 3);
 }
 

@@ -183,7 +183,7 @@ static struct hl_pg_session open_schema(struct fixture *f, struct hl_pg_settings
     fixture_init(f, HL_STORE_POSTGRES);
     fixture_open(f);
     fixture_close(f);
-    hl_pg_settings_init(settings, &f->config);
+    hl_pg_settings_init(settings, f->config);
     cr_assert_eq(hl_pg_session_open(&session, settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
     return session;
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/attempt.h"
 #include "store/body_file.h"
@@ -160,9 +161,9 @@ static void reopen_with(struct fixture *f, int64_t retention_ms, uint64_t share)
 {
     fixture_close(f);
     if (retention_ms > 0)
-        f->config.stream_retention_ms = (uint64_t)retention_ms;
+        f->config->stream_retention_ms = (uint64_t)retention_ms;
     if (share > 0)
-        f->config.stream_keep_max_bytes = (struct hl_store_limit){.bytes = share};
+        f->config->stream_keep_max_bytes = (struct hl_store_limit){.bytes = share};
     fixture_open(f);
 }
 
@@ -281,7 +282,7 @@ Test(sqlite, file_of_a_kept_stream_goes_with_it, .timeout = 180)
 static void allow_attempts(struct fixture *f, uint32_t n)
 {
     fixture_close(f);
-    f->config.run_attempts = n;
+    f->config->run_attempts = n;
     fixture_open(f);
 }
 
@@ -688,7 +689,7 @@ static long long trim(struct fixture *f, int64_t past_ms, int64_t share)
     struct hl_pg_session session;
     struct hl_pg_params params = {0};
     PGresult *result;
-    hl_pg_settings_init(&settings, &f->config);
+    hl_pg_settings_init(&settings, f->config);
     cr_assert_eq(hl_pg_session_open(&session, &settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
     hl_pg_add_int(&params, HL_PG_P_UNTIL_MS, past_ms);
     hl_pg_add_int(&params, HL_PG_P_MAX_BYTES, share);
@@ -738,10 +739,10 @@ POSTGRES_TEST(other_replica_is_told_where_a_running_run_is)
     struct fixture other;
     struct hl_id id, queued;
     fixture_close(f);
-    f->config.replica_url = HL_STR("http://words-0:8080");
+    f->config->replica_url = HL_STR("http://words-0:8080");
     fixture_open(f);
     fixture_init(&other, HL_STORE_POSTGRES);
-    other.config.postgres_schema = f->config.postgres_schema;
+    other.config->postgres_schema = f->config->postgres_schema;
     fixture_open(&other);
     struct hl_claimed *c = begin_one(f, &id);
     cr_assert_eq(accept_run(f, (struct run_spec){0}, &queued), HL_OK);

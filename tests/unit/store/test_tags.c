@@ -12,7 +12,7 @@
 
 static void reopen(struct fixture *f)
 {
-    if (f->config.store != HL_STORE_MEMORY)
+    if (f->kind != HL_STORE_MEMORY)
         fixture_reopen(f);
 }
 
@@ -214,7 +214,7 @@ Test(sqlite, what_a_run_is_found_by_goes_with_it, .timeout = 180)
     struct hl_id ended;
     struct hl_get_run g;
     fixture_init(&f, HL_STORE_SQLITE);
-    f.config.retention_ms = 30;
+    fixture_set_retention(&f, 30);
     fixture_open(&f);
     add(&f, "p", "a", "a=1,b=2");
     cr_assert_eq(record_run(&f, (struct run_spec){.tags = "a=1,c=3"}, &ended), HL_OK);

@@ -67,7 +67,7 @@ STORE_TEST(higher_classes_start_first_and_the_eighth_start_is_a_lower_ones)
 STORE_TEST(turns_are_kept_over_a_restart)
 {
     struct hl_id ann[3], ben[2], cleo;
-    if (f->config.store == HL_STORE_MEMORY)
+    if (f->kind == HL_STORE_MEMORY)
         return;
     for (int i = 0; i < 3; i++)
         accept_as(f, "ann", HL_PRIORITY_NORMAL, &ann[i]);
@@ -160,7 +160,7 @@ STORE_TEST(many_runs_of_all_classes_and_subjects_start_in_their_order, .timeout 
 {
     static struct waiting runs[MANY];
     static int places[HL_PRIORITIES][SUBJECTS];
-    int n = f->config.store == HL_STORE_POSTGRES ? FAR_MANY : MANY;
+    int n = f->kind == HL_STORE_POSTGRES ? FAR_MANY : MANY;
     struct hl_priority_rule rule = {0};
     srand(7);
     fixture_close(f);

@@ -20,9 +20,8 @@ static void open_session(
     struct fixture *f, struct hl_pg_session *session, struct hl_pg_settings *settings)
 {
     char why[300] = "";
-    *settings =
-        (struct hl_pg_settings){.url = f->config.postgres_url.p, .name = "test", .ttl_ms = 60000};
-    snprintf(settings->schema, sizeof(settings->schema), "\"%s\"", f->config.postgres_schema.p);
+    *settings = (struct hl_pg_settings){.url = f->url, .name = "test", .ttl_ms = 60000};
+    snprintf(settings->schema, sizeof(settings->schema), "\"%s\"", f->schema);
     cr_assert_eq(hl_pg_session_open(session, settings, NULL, why, sizeof(why)), HL_OK, "%s", why);
 }
 
@@ -129,8 +128,8 @@ static void count_partitions(struct fixture *f, const char *table, int64_t expec
 {
     char what[120];
     snprintf(what, sizeof(what),
-        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.%s'::regclass",
-        f->config.postgres_schema.p, table);
+        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.%s'::regclass", f->schema,
+        table);
     cr_assert_eq(fixture_count(f, what), expected, "%s", table);
 }
 
@@ -140,8 +139,7 @@ static void lacking_partitions_are_made(struct fixture *f)
     char what[120];
     struct hl_id id;
     snprintf(what, sizeof(what),
-        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.run'::regclass",
-        f->config.postgres_schema.p);
+        "meta, pg_inherits WHERE k = 'version' AND inhparent = '%s.run'::regclass", f->schema);
     int64_t before = fixture_count(f, what);
     for (size_t i = 0; i < HL_ARRAY_LEN(tables); i++) {
         drop_partitions(f, tables[i]);
@@ -179,7 +177,7 @@ static void what_is_past_is_hidden(struct fixture *f)
     struct hl_list_runs l = {
         .m.msg.type = HL_STORE_LIST_RUNS, .state = -1, .is_async = -1, .limit = 10};
     fixture_close(f);
-    f->config.retention_ms = 1000;
+    fixture_set_retention(f, 1000);
     fixture_open(f);
     struct hl_id ended = end_one(f), queued;
     deliver(f);

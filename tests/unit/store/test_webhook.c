@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
+#include "config/config.h"
 #include "fixture.h"
 #include "store/accept.h"
 #include "store/gauges.h"
@@ -58,7 +59,7 @@ static void finish_with_webhook(struct fixture *f, const char *url)
 
 static void share_places(struct fixture *f)
 {
-    f->config.webhook_per_host = 0;
+    f->config->webhook_per_host = 0;
     fixture_reopen(f);
 }
 
@@ -188,7 +189,7 @@ Test(sqlite,
 
 STORE_TEST(retry_that_is_put_off_has_no_place)
 {
-    f->config.webhook_per_host = 1;
+    f->config->webhook_per_host = 1;
     fixture_reopen(f);
     struct hl_leased *l = lease_one(f, A);
     put_off(f, l, hl_clock_wall_ms() + 3600000);
@@ -369,7 +370,7 @@ static enum hl_err accept_for(struct fixture *f, const char *url, bool *is_over)
 STORE_TEST(destination_has_at_most_half_of_what_may_be_pending)
 {
     bool is_over;
-    f->config.max_pending_deliveries = 8;
+    f->config->max_pending_deliveries = 8;
     fixture_reopen(f);
     for (int i = 0; i < 4; i++) {
         cr_assert_not(hl_store_is_destination_full(f->store, HL_STR(A)));
@@ -386,7 +387,7 @@ STORE_TEST(destination_has_at_most_half_of_what_may_be_pending)
 LASTING_TEST(what_others_accepted_counts_and_what_has_ended_does_not)
 {
     bool is_over;
-    f->config.max_pending_deliveries = 4;
+    f->config->max_pending_deliveries = 4;
     fixture_reopen(f);
     struct hl_leased *l = lease_one(f, A);
     finish_with_webhook(f, A);
