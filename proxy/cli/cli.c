@@ -86,6 +86,41 @@ static const char *find_alike(const struct reading *r, struct hl_str name)
     return alike;
 }
 
+static bool is_given(const struct hl_cli *cli, const char *name)
+{
+    size_t n = strlen(name);
+    for (int i = 0; i < cli->argc; i++)
+        if (strncmp(cli->argv[i], name, n) == 0 &&
+            (cli->argv[i][n] == '\0' || cli->argv[i][n] == '='))
+            return true;
+    return false;
+}
+
+/* A command that is about one thing or, with --all, about many has options that are for one of the two: of what
+ * stands here the other is known, or that it is missing. False: the command has no such option at all. `*at` goes on
+ * to its value, which is no word. */
+static bool refuse_misplaced(struct reading *r, struct hl_str name, bool has_value, int *at)
+{
+    static const char *const modes[] = {"--to", "--all"};
+    struct hl_cli_synopsis_option known, all;
+    char text[32];
+    snprintf(text, sizeof(text), "%.*s", HL_STR_ARG(name));
+    if (!r->cli->command || !hl_cli_synopsis_find(r->cli->command, text, &known) ||
+        !hl_cli_synopsis_find(r->cli->command, "--all", &all))
+        return false;
+    if (known.value.n > 0 && !has_value && *at + 1 < r->cli->argc)
+        ++*at;
+    for (size_t i = 0; i < HL_ARRAY_LEN(modes); i++)
+        if (is_given(r->cli, modes[i]) && strcmp(text, modes[i]) != 0) {
+            r->status = hl_cli_usage_error(r->cli, "%s does not go with %s", text, modes[i]);
+            return true;
+        }
+    bool is_of_one = strcmp(text, "--secret-file") == 0;
+    r->status = hl_cli_usage_error(
+        r->cli, "%s needs %s, which is missing", text, is_of_one ? "--to" : "--all");
+    return true;
+}
+
 static void refuse_unknown(struct reading *r, struct hl_str name)
 {
     const char *alike = find_alike(r, name);
@@ -148,8 +183,10 @@ static void read_option(struct reading *r, int *at)
     const char *given = cli->argv[*at], *equals = strchr(given, '=');
     struct hl_str name = {given, equals ? (size_t)(equals - given) : strlen(given)};
     const struct hl_cli_option *option = find(r, name);
-    if (!option)
+    if (!option && !refuse_misplaced(r, name, equals != NULL, at))
         refuse_unknown(r, name);
+    else if (!option)
+        return;
     else if (!option->text && equals)
         r->status = hl_cli_usage_error(cli, "the option %s takes no value", option->name);
     else if (!option->text)
@@ -201,7 +238,7 @@ int hl_cli_read_word(const struct hl_cli *cli, const struct hl_cli_option *optio
     size_t count;
     *word = NULL;
     int status = hl_cli_read_arguments(cli, options, option_count, word, 1, &count);
-    return count == 1 ? status : hl_cli_usage_error(cli, "it needs %s", what);
+    return count == 1 && **word != '\0' ? status : hl_cli_usage_error(cli, "it needs %s", what);
 }
 
 int hl_cli_need(const struct hl_cli *cli, const char *name, const char *text)

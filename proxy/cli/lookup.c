@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/server.h"
 #include "cli/session.h"
+#include "cli/synopsis.h"
 #include "cli/table.h"
 
 #define DIGITS    32
@@ -68,8 +69,13 @@ int hl_cli_read_id(const struct hl_cli *cli, const struct hl_cli_option *options
     size_t option_count, enum hl_cli_thing thing, const char **typed)
 {
     char what[96], digits[DIGITS + 1];
+    struct hl_cli_synopsis_option all;
+    bool may_be_many =
+        thing == HL_CLI_RUN && cli->command && hl_cli_synopsis_find(cli->command, "--all", &all);
     snprintf(what, sizeof(what), "a %s's id, or the beginning of one%s", things[thing].word,
-        thing == HL_CLI_ACCOUNT ? ", as \"token list\" shows it; not the token" : "");
+        thing == HL_CLI_ACCOUNT ? ", as \"token list\" shows it; not the token"
+        : may_be_many           ? "; or --all and filters"
+                                : "");
     int status = hl_cli_read_word(cli, options, option_count, typed, what);
     return *typed && read_typed(cli, thing, *typed, digits) != HL_CLI_OK ? HL_CLI_USAGE : status;
 }

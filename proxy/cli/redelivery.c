@@ -438,7 +438,7 @@ static int redeliver(const struct hl_cli *cli, const char *thing, int (*find_by_
                       filter->project || filter->destination || filter->status || filter->after;
     if (count == 0 && !filter->since)
         status = hl_cli_usage_error(
-            cli, "it needs a %s's id, or --since TIME for all dead ones since then", thing);
+            cli, "it needs a %s's id, --since TIME for all dead ones since then, or --all", thing);
     if (count == 1 && has_filter)
         status =
             hl_cli_usage_error(cli, "it takes either a %s's id, or --since and filters", thing);
