@@ -132,7 +132,7 @@ struct hl_driver_vt {
     enum hl_err (*shed)(struct hl_driver *d, unsigned max);
 
     /* Is there room for accepts? TOO_LARGE: no, the store is at its size limit (shed helps); FULL:
-     * no, the volume is. */
+     * no, the volume is; NOT_FOUND: no, the store's file was moved away. */
     enum hl_err (*room)(struct hl_driver *d);
     /* The volume is full: makes what room it can for ending what was accepted. False: none. */
     bool (*release_reserve)(struct hl_driver *d);

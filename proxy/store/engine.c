@@ -195,7 +195,7 @@ static void fill_batch(struct hl_engine *e)
         if (hl_operation_of(m)->is_question)
             e->asked[e->n_asked++] = m;
         else if (is_refused(e, m))
-            reply(e, m, weight, HL_ERR_FULL);
+            reply(e, m, weight, e->room == HL_ERR_NOT_FOUND ? HL_ERR_IO : HL_ERR_FULL);
         else if (hl_held_requests_blocks(&e->held, m, weight))
             hl_held_requests_add(&e->held, m, weight);
         else

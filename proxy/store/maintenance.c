@@ -33,7 +33,16 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static void log_room(const struct hl_engine *e, enum hl_err room)
 {
-    if (room == HL_OK)
+    if (room == HL_ERR_NOT_FOUND)
+        HL_LOG(ERROR,
+            "store: hookline.db is not where it was opened: it or the data directory was moved or "
+            "removed; "
+            "new asynchronous calls are refused until it is back; to have it elsewhere stop "
+            "hookline first",
+            HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"), HL_LOG_TEXT("path", e->driver->data_dir));
+    else if (room == HL_OK && e->room == HL_ERR_NOT_FOUND)
+        HL_LOG(WARN, "store: hookline.db is back in its place");
+    else if (room == HL_OK)
         HL_LOG(INFO, "store: there is space again");
     else if (room == HL_ERR_TOO_LARGE || !e->driver->data_dir)
         HL_LOG(WARN,
@@ -56,7 +65,8 @@ void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room)
     if (room && !e->room)
         e->settle_us = 0;
     e->room = room;
-    hl_counter_set(&e->gauges.is_full, room != HL_OK);
+    hl_counter_set(&e->gauges.is_full, room != HL_OK && room != HL_ERR_NOT_FOUND);
+    hl_counter_set(&e->gauges.is_failing, e->is_failing || room == HL_ERR_NOT_FOUND);
 }
 
 uint64_t hl_maintenance_pause(struct hl_engine *e)

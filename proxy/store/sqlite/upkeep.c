@@ -60,10 +60,20 @@ bool hl_upkeep_is_mostly_long(struct hl_database *db)
     return 2 * (db->now.file_bytes + db->now.long_bytes) > used_bytes(db);
 }
 
+/* What is written now would go where nobody looks for it at the next start. */
+static bool has_moved(struct hl_database *db)
+{
+    int moved = 0;
+    return sqlite3_file_control(db->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+           moved;
+}
+
 /* A store that is over its limit makes room, on a volume that is full too. */
 enum hl_err hl_upkeep_room(struct hl_driver *d)
 {
     struct hl_database *db = hl_database_of(d);
+    if (has_moved(db))
+        return HL_ERR_NOT_FOUND;
     uint64_t free_bytes = hl_data_dir_free_bytes(&db->dir);
     uint64_t soft_limit = hl_data_dir_soft_limit(&db->dir);
     hl_data_dir_make_reserve(&db->dir);
