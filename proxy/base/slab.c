@@ -98,5 +98,5 @@ void hl_slab_fini(struct hl_slab *slab)
         next = chunk->next;
         free(chunk);
     }
-    hl_slab_init(slab, slab->size, slab->per_chunk);
+    *slab = (struct hl_slab){.size = slab->size, .per_chunk = slab->per_chunk};
 }

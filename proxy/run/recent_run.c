@@ -29,7 +29,7 @@ void hl_recent_init(struct hl_recent_list *list, _Atomic uint32_t *total)
 
 void hl_recent_fini(struct hl_recent_list *list)
 {
-    for (struct hl_list *node = list->all.next; node != &list->all; node = node->next)
+    for (struct hl_list *node = list->all.next; node && node != &list->all; node = node->next)
         free(HL_CONTAINER_OF(node, struct hl_recent, in_all)->run.tags);
     hl_slab_fini(&list->entries);
 }

@@ -56,6 +56,7 @@ static void on_turn_end(uv_prepare_t *prepare)
 static int open_loop(struct hl_worker *w)
 {
     int rc = uv_loop_init(&w->loop);
+    w->has_loop = rc == 0;
     if (rc == 0)
         rc = hl_wheel_init(&w->wheel, &w->loop);
     if (rc == 0)
@@ -430,7 +431,8 @@ void hl_worker_free(struct hl_worker *w)
     hl_dispatch_forget(&w->runs);
     hl_follow_unguard(&w->desk); /* one that never ran, too */
     hl_follow_desk_fini(&w->desk);
-    uv_loop_close(&w->loop);
+    if (w->has_loop)
+        uv_loop_close(&w->loop);
     hl_reader_fini(&w->reader);
     hl_runs_fini(&w->runs);
     hl_callers_fini(&w->callers);

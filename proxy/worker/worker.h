@@ -43,6 +43,7 @@ struct hl_worker {
     uint32_t index;
     struct hl_thread thread;
     uv_loop_t loop;
+    bool has_loop;
     struct hl_wheel wheel;
     struct hl_uv_mailbox mail;
     struct hl_reader reader;

@@ -26,6 +26,13 @@ Test(slab, hands_out_distinct_aligned_objects_over_many_chunks)
     hl_slab_fini(&slab);
 }
 
+Test(slab, of_zeros_has_nothing_to_free)
+{
+    struct hl_slab slab = {.size = 0};
+    hl_slab_fini(&slab);
+    cr_assert_null(slab.chunks);
+}
+
 Test(slab, reuses_what_was_freed_last_first)
 {
     struct hl_slab slab;
