@@ -102,6 +102,11 @@ static enum hl_err set_up(
         snprintf(why, why_len, "the webhook sender cannot start: out of memory");
         return HL_ERR_NOMEM;
     }
+    /* libcurl goes on without the descriptors that wake it: it would sleep through its end, and deliveries. */
+    if (curl_multi_wakeup(c->multi) != CURLM_OK) {
+        snprintf(why, why_len, "the webhook sender cannot start: too many open files");
+        return HL_ERR_EXHAUSTED;
+    }
     /* Kept connections: as many idle ones as can be busy. */
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)config->webhook_concurrency * 2);
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
