@@ -62,6 +62,37 @@ static void raise_descriptor_limit(struct rlimit *before)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Half of the descriptors are for what callers' calls need beside their connections (worker.c): the other half has
+ * to have room for all that is open when nobody calls, and for some callers. */
+#define OWN_FILES    64
+#define WORKER_FILES 12
+/* A thread's stack is as large as the limit says, and where it ends the kernel ends the process without a word. */
+#define LEAST_STACK (256 << 10)
+
+/* What could not serve a single call is not started: it would be ready, and refuse each of them. */
+static bool check_limits(const struct hl_config *config, char *why, size_t why_len)
+{
+    struct rlimit files, stack;
+    rlim_t least = OWN_FILES + (rlim_t)WORKER_FILES * config->workers;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < least) {
+        snprintf(why, why_len,
+            "the limit of open files is %llu, and for %u workers at least %llu are needed: raise "
+            "it "
+            "(ulimit -n, LimitNOFILE= of systemd), or lower HOOKLINE_WORKERS",
+            (unsigned long long)files.rlim_max, (unsigned)config->workers,
+            (unsigned long long)least);
+        return false;
+    }
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < LEAST_STACK) {
+        snprintf(why, why_len,
+            "the limit of a stack is %llu KiB, and at least %d are needed: raise it (ulimit -s, "
+            "LimitSTACK= of systemd)",
+            (unsigned long long)stack.rlim_cur >> 10, LEAST_STACK >> 10);
+        return false;
+    }
+    return true;
+}
+
 /* A taken port is an error now, not half of its traffic later. */
 static bool probe_ports(const struct hl_config *config, char *why, size_t why_len)
 {
@@ -205,7 +236,7 @@ static bool start_loop(struct hl_control *ctl, char *why, size_t why_len)
     if (err != 0)
         snprintf(why, why_len,
             "cannot start the threads that read and write long bodies: %s; the limit of processes "
-            "(pids.max of the container, or ulimit -u) is too low",
+            "(pids.max of the container, or ulimit -u) or of memory (ulimit -v) is too low",
             strerror(err));
     return err == 0;
 }
@@ -277,10 +308,10 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     ctl->service.app = &ctl->supervisor.gauges;
     hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
     hl_gate_close_at_start(&ctl->service.connections.gate, config);
-    if (!probe_ports(config, why, why_len) || !start_loop(ctl, why, why_len) ||
-        !prepare_tls(ctl, why, why_len) || !prepare_app(ctl, why, why_len) ||
-        !open_store(ctl, why, why_len) || !start_sender(ctl, why, why_len) ||
-        !open_admin(ctl, why, why_len))
+    if (!check_limits(config, why, why_len) || !probe_ports(config, why, why_len) ||
+        !start_loop(ctl, why, why_len) || !prepare_tls(ctl, why, why_len) ||
+        !prepare_app(ctl, why, why_len) || !open_store(ctl, why, why_len) ||
+        !start_sender(ctl, why, why_len) || !open_admin(ctl, why, why_len))
         return false;
     if (hl_auth_is_complete(ctl->service.auth))
         hl_rest_tell_start(ctl->rest);

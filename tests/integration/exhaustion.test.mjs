@@ -44,6 +44,44 @@ test('callers without end take no descriptor from health checks, and calls go on
     await until('calls go on', async () => (await call('/v4/p/a/calm')).status === 200);
 });
 
+/** How it ends that is started so. */
+async function failing(t, limits) {
+    const env = {
+        PATH: process.env.PATH,
+        ASAN_OPTIONS: 'exitcode=99:detect_leaks=0',
+        HOOKLINE_WORKERS: '2',
+        HOOKLINE_AUTH: 'none',
+        HOOKLINE_LISTEN: `127.0.0.1:${await freePort()}`,
+        HOOKLINE_ADMIN_LISTEN: `127.0.0.1:${await freePort()}`,
+        HOOKLINE_DATA_DIR: await temporaryDirectory(t),
+    };
+    const child = spawn('/bin/bash', ['-c', `${limits}; exec "$0"`, BINARY], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    atEnd(t, () => child.kill('SIGKILL'));
+    let said = '';
+    child.stderr.on('data', (bytes) => (said += bytes));
+    const [code] = await once(child, 'close');
+    const lines = said.split('\n').filter((line) => line.includes('"level":"error"'));
+    assert.equal(code, 1, said);
+    assert.equal(lines.length, 1, said);
+    assert.doesNotMatch(said, /runtime error|bug:/);
+    return JSON.parse(lines[0]).msg;
+}
+
+test('limits with which no call could be served are refused at the start, and the line says what to raise', async (t) => {
+    assert.match(
+        await failing(t, 'ulimit -n 64'),
+        /^the limit of open files is 64, and for 2 workers at least 88 are needed: raise it \(ulimit -n, .*HOOKLINE_WORKERS$/,
+    );
+    assert.match(await failing(t, 'ulimit -s 128'), /^the limit of a stack is 128 KiB, and at least 256 are needed: raise it \(ulimit -s/);
+});
+
+test('a start that runs out of descriptors, wherever that is, ends at once and says so', async (t) => {
+    for (let left = 10; left <= 24; left += 2) {
+        const why = await failing(t, `ulimit -n 100; for ((i = 0; i < ${100 - left - 4}; i++)); do exec {fd}</dev/null; done`);
+        assert.match(why, /too many open files|unable to open database file/i, `${left} left`);
+    }
+});
+
 /** A command without some of descriptors 0 to 2, which its first own would be otherwise. */
 const without = (closed, command) => ['/bin/sh', '-c', `exec "$0" "$@" ${closed}`, command];
 const CLOSED = ['<&-', '2>&-', '<&- >&- 2>&-'];
