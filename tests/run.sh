@@ -17,6 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build-sanitize
+binary=$PWD/$build/hookline # what the integration tests start
 passed=0 failed=0
 stages=()
 programs=() files=()
@@ -211,8 +212,8 @@ build_bundle() {
         ninja -C build-release image || return 1
     HOOKLINE_IMAGE=$(ls "$PWD"/build-release/hookline-*.image.tar)
     HOOKLINE_BUNDLE=${HOOKLINE_IMAGE%.image.tar}.tar.gz
-    HOOKLINE_BIN=${HOOKLINE_BIN-$PWD/build-release/hookline}
-    export HOOKLINE_IMAGE HOOKLINE_BUNDLE HOOKLINE_BIN
+    binary=${HOOKLINE_BIN-$PWD/build-release/hookline}
+    export HOOKLINE_IMAGE HOOKLINE_BUNDLE
 }
 
 targets_of() {
@@ -254,7 +255,7 @@ stage_tests() {
     printf '\n== Tests\n'
     check_structure
     rm -f "$sum"
-    HOOKLINE_BIN=$PWD/$build/hookline "$@" node tests/schedule.mjs "$build" "${programs[@]}" "${files[@]}" || true
+    HOOKLINE_BIN=$binary "$@" node tests/schedule.mjs "$build" "${programs[@]}" "${files[@]}" || true
     if [[ $(cat "$sum" 2>/dev/null) =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
         passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
     else
