@@ -1,14 +1,16 @@
 // A database that refuses what replicas tell it: nothing that has ended is lost, and all is written once it is taken.
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
-import { fleet } from './lib/replicas.mjs';
+import { cluster } from './lib/postgres.mjs';
+import { RUNS, fleet } from './lib/replicas.mjs';
 import { RUN } from './lib/stage.mjs';
 import { gate, until, within } from './lib/until.mjs';
 
 /** One replica whose runs wait in its app for `doors`; `change` as the superuser, `~` is the schema. */
-async function refusing(t, env) {
+async function refusing(t, env, database) {
     const doors = gate();
     const all = await fleet(t, {
+        database,
         env: { HOOKLINE_REPLICA_TTL: '60s', ...env },
         app: async (x) => {
             const body = await x.body();
@@ -17,8 +19,7 @@ async function refusing(t, env) {
         },
     });
     const a = await all.add('a');
-    const { database } = all;
-    const change = (sql) => database.superuser(sql.replaceAll('~', database.schema));
+    const change = (sql) => all.database.superuser(sql.replaceAll('~', all.database.schema));
     const readyz = async () => (await a.sidecar.admin('/readyz')).text;
     return { all, a, doors, change, readyz };
 }
@@ -68,16 +69,38 @@ test('SIGTERM ends a replica whose long answers the database refuses', async (t)
 });
 
 test('SIGTERM ends a replica to whose webhooks’ attempts the database says no', async (t) => {
-    const { all, a, doors, change } = await refusing(t);
+    const database = await cluster(t);
+    const { all, a, doors, change } = await refusing(t, {}, database);
     doors.open();
     for (let i = 0; i < 5; i++) await a.begin({ hook: 'http://127.0.0.1:1/' });
     await until('all have failed once', async () => (await all.count('~.attempt')) >= 5);
     await change('ALTER TABLE ~.delivery_ticket OWNER TO postgres');
     await change(`GRANT SELECT ON ~.delivery_ticket TO ${all.database.role}`);
     // Those of looks for work are among them, and those of second attempts, which come after a second.
-    await until('it has been refused often', async () => a.sidecar.log.filter(({ sqlstate }) => sqlstate === '42501').length >= 15);
+    await until('it has been refused often', async () => database.log().split('permission denied').length > 15);
     a.sidecar.signal('SIGTERM');
     assert.deepEqual(await within('it ends', a.sidecar.exited(), 30_000), { code: 0, signal: null });
+});
+
+test('a database that refuses everything leaves a line of each kind in the log, and a count', async (t) => {
+    const { all, a, doors, change } = await refusing(t);
+    const accept = async () => {
+        const answer = await a.call(RUN, { query: { async: 'true' } });
+        return answer.status === 202 && answer.json().run_id;
+    };
+    doors.open();
+    await a.finished(await a.begin());
+    const asked = 40;
+    const elsewhere = `${all.database.schema}_elsewhere`;
+    await change(`ALTER SCHEMA ~ RENAME TO ${elsewhere}`);
+    for (let i = 0; i < asked; i++) assert.equal((await a.ask('GET', RUNS)).status, 503);
+    assert.equal(await accept(), false);
+    await change(`ALTER SCHEMA ${elsewhere} RENAME TO ~`);
+    await a.finished(await until('it takes runs again', accept));
+    await a.sidecar.stop();
+    const lines = a.sidecar.log.filter(({ msg }) => msg === 'store: PostgreSQL refused a query');
+    assert.deepEqual(lines.map(({ sqlstate, left_out: n }) => [sqlstate, n]), [['42P01', undefined], ['42P01', asked - 1]]);
+    assert.ok(a.sidecar.log.filter(({ msg }) => /^store: PostgreSQL refused/.test(msg)).length <= 2 * 17);
 });
 
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {

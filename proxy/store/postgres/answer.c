@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "loop/mailbox.h"
 #include "store/op.h"
 #include "store/operation.h"
@@ -112,8 +111,7 @@ static void on_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     } else if (fate == HL_PG_LOST) {
         hl_list_push_back(&a->store->questions, &a->node);
     } else {
-        HL_LOG(WARN, "store: PostgreSQL refused a query", HL_LOG_TEXT("why", flight->message),
-            HL_LOG_TEXT("sqlstate", flight->sqlstate));
+        hl_pg_complain(a->store, "store: PostgreSQL refused a query", flight);
         finish(a, HL_ERR_UNAVAILABLE);
     }
 }

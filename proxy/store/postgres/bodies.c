@@ -15,14 +15,13 @@
 #include "base/clock.h"
 #include "base/id_map.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "store/body_file.h"
 #include "store/data_dir.h"
 #include "store/path.h"
 #include "store/postgres/link.h"
 #include "store/postgres/param.h"
 #include "store/postgres/row.h"
-#include "store/postgres/state.h"
+#include "store/postgres/thread.h"
 
 #define AGAIN_MS 250
 
@@ -251,8 +250,7 @@ static void on_chunk(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     enum hl_err err = HL_OK;
     t->is_sent = false;
     if (fate == HL_PG_REJECTED) {
-        HL_LOG(WARN, "store: PostgreSQL refused a part of a body",
-            HL_LOG_TEXT("why", flight->message), HL_LOG_TEXT("sqlstate", flight->sqlstate));
+        hl_pg_complain(t->store, "store: PostgreSQL refused a part of a body", flight);
         err = refuse(t);
         t->again_ms = hl_clock_mono_ms() + AGAIN_MS;
     } else if (fate == HL_PG_COMMITTED) {

@@ -16,7 +16,6 @@
 #include "base/id.h"
 #include "base/id_map.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "base/metric.h"
 #include "store/gauges.h"
 #include "store/lease.h"
@@ -253,8 +252,7 @@ static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
     const struct hl_pg_flight *flight = &f->flight;
     bool has_passed = hl_pg_sqlstate_passes(flight->sqlstate) || flight->lacks_partition;
     uint64_t now_ms = hl_clock_mono_ms();
-    HL_LOG(WARN, "store: PostgreSQL refused a transaction", HL_LOG_TEXT("why", flight->message),
-        HL_LOG_TEXT("sqlstate", flight->sqlstate));
+    hl_pg_complain(s, "store: PostgreSQL refused a transaction", flight);
     s->upkeep.lacks_partition |= flight->lacks_partition;
     s->pause_ms = has_passed || f->n_ops == 0 ? now_ms + PAUSE_MS : 0;
     if (strcmp(flight->sqlstate, "53100") == 0)

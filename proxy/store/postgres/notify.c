@@ -63,8 +63,7 @@ static void on_sent(struct hl_pg_flight *flight, enum hl_pg_fate fate)
     struct hl_pg_store *s = HL_CONTAINER_OF(flight, struct hl_pg_store, notify.flight);
     s->notify.is_sending = false;
     if (fate == HL_PG_REJECTED)
-        HL_LOG(WARN, "store: PostgreSQL refused a notification",
-            HL_LOG_TEXT("why", flight->message), HL_LOG_TEXT("sqlstate", flight->sqlstate));
+        hl_pg_complain(s, "store: PostgreSQL refused a notification", flight);
 }
 
 static void begin(struct hl_pg_store *s)

@@ -133,6 +133,7 @@ static void close_all(struct hl_pg_store *s)
     hl_pg_link_close(&s->writer);
     hl_pg_link_close(&s->reader);
     hl_pg_link_close(&s->listener);
+    hl_pg_complaints_end(s);
     hl_pg_bodies_cancel(s, true);
     if (s->recall.diary)
         hl_pg_diary_file_close(s->recall.diary);
@@ -188,6 +189,7 @@ static const struct routine {
     {hl_pg_diary_turn, hl_pg_diary_due_ms, true},
     {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
     {hl_pg_notify_turn, hl_pg_notify_due_ms, false},
+    {hl_pg_complaints_turn, hl_pg_complaints_due_ms, true},
 };
 
 static void take_turns(struct hl_pg_store *s, uint64_t now_ms)

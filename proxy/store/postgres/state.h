@@ -72,6 +72,19 @@ struct hl_pg_refusals {
     bool is_said; /* since the last time that all kinds were open */
 };
 
+/* Refusals as the log has them (complaint.c). */
+#define HL_PG_COMPLAINTS_MAX 16 /* kinds in a minute; of what is beyond only the number is said */
+struct hl_pg_complaints {
+    struct hl_pg_complaint {
+        const char *what; /* static; and as in the flight that was refused: */
+        char sqlstate[6], message[200];
+        uint64_t left_out;
+    } kinds[HL_PG_COMPLAINTS_MAX];
+    size_t n;
+    uint64_t left_out; /* of kinds that have no place */
+    uint64_t until_ms; /* CLOCK_MONOTONIC: then the counts are said; while there are any */
+};
+
 /* What waits and cannot be refused, in bytes (queue_memory.c). */
 struct hl_pg_queue_memory {
     uint64_t memory, files;
@@ -340,6 +353,7 @@ struct hl_pg_store {
     struct hl_pg_uncertain uncertain;
     struct hl_pg_queue_memory queue_memory;
     struct hl_pg_refusals refusals;
+    struct hl_pg_complaints complaints;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
     uint64_t pause_ms;

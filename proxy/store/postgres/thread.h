@@ -88,6 +88,16 @@ void hl_pg_queue_memory_leave(struct hl_pg_store *s, struct hl_pg_op *op);
 /* A FINISH whose response cannot be written: the run fails, and of its response only the status stays. */
 void hl_pg_queue_memory_strip(struct hl_pg_store *s, struct hl_pg_op *op);
 
+/* --- complaint.c ----------------------------------------------------------------------------- */
+/* What the server refuses, in the log: the first of each kind in a minute, and how many more there were. */
+
+/* `what` is the line's message, a static text. */
+void hl_pg_complain(struct hl_pg_store *s, const char *what, const struct hl_pg_flight *flight);
+/* When a minute is over what was counted is said; at the end, whatever is left of it. */
+void hl_pg_complaints_turn(struct hl_pg_store *s, uint64_t now_ms);
+uint64_t hl_pg_complaints_due_ms(const struct hl_pg_store *s);
+void hl_pg_complaints_end(struct hl_pg_store *s);
+
 /* --- refusal.c ------------------------------------------------------------------------------- */
 /* Operations that the server refuses and that may not be dropped for it: they are tried again. */
 

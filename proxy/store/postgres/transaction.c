@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "store/postgres/link.h"
 #include "store/postgres/param.h"
 
@@ -17,8 +16,7 @@ static void on_flight_end(struct hl_pg_flight *flight, enum hl_pg_fate fate)
 {
     struct hl_pg_transaction *e = HL_CONTAINER_OF(flight, struct hl_pg_transaction, flight);
     if (fate == HL_PG_REJECTED)
-        HL_LOG(WARN, "store: PostgreSQL refused a statement", HL_LOG_TEXT("why", flight->message),
-            HL_LOG_TEXT("sqlstate", flight->sqlstate));
+        hl_pg_complain(e->store, "store: PostgreSQL refused a statement", flight);
     e->store->upkeep.lacks_partition |= flight->lacks_partition;
     if (e->on_end)
         e->on_end(e->store, fate == HL_PG_COMMITTED ? flight->results[flight->n - 1] : NULL);
