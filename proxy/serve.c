@@ -77,8 +77,7 @@ static bool check_limits(const struct hl_config *config, char *why, size_t why_l
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < least) {
         snprintf(why, why_len,
             "the limit of open files is %llu, and for %u workers at least %llu are needed: raise "
-            "it "
-            "(ulimit -n, LimitNOFILE= of systemd), or lower HOOKLINE_WORKERS",
+            "it (ulimit -n, LimitNOFILE= of systemd), or lower HOOKLINE_WORKERS",
             (unsigned long long)files.rlim_max, (unsigned)config->workers,
             (unsigned long long)least);
         return false;

@@ -14,8 +14,8 @@ struct hl_slab {
 };
 
 void hl_slab_init(struct hl_slab *slab, size_t size, size_t per_chunk);
-void hl_slab_fini(
-    struct hl_slab *slab); /* frees every object, in use or not; one of zeros has none */
+/* Frees every object, in use or not; a slab of zeros has none. */
+void hl_slab_fini(struct hl_slab *slab);
 
 /* Not zeroed. NULL when out of memory. */
 void *hl_slab_get(struct hl_slab *slab);

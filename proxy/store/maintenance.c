@@ -36,9 +36,8 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
     if (room == HL_ERR_NOT_FOUND)
         HL_LOG(ERROR,
             "store: hookline.db is not where it was opened: it or the data directory was moved or "
-            "removed; "
-            "new asynchronous calls are refused until it is back; to have it elsewhere stop "
-            "hookline first",
+            "removed; new asynchronous calls are refused until it is back; to have it elsewhere "
+            "stop hookline first",
             HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"), HL_LOG_TEXT("path", e->driver->data_dir));
     else if (room == HL_OK && e->room == HL_ERR_NOT_FOUND)
         HL_LOG(WARN, "store: hookline.db is back in its place");
