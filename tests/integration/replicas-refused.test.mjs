@@ -103,6 +103,19 @@ test('a database that refuses everything leaves a line of each kind in the log, 
     assert.ok(a.sidecar.log.filter(({ msg }) => /^store: PostgreSQL refused/.test(msg)).length <= 2 * 17);
 });
 
+test('a replica whose beats the database refuses says that it is degraded, until they are taken', async (t) => {
+    const { all, a, doors, change } = await refusing(t, { HOOKLINE_REPLICA_TTL: '3s' });
+    doors.open();
+    await a.finished(await a.begin());
+    await a.says('ok');
+    await change('ALTER TABLE ~.node OWNER TO postgres');
+    await refused(a, '42501');
+    await a.says('degraded: store');
+    await change(`GRANT ALL ON ~.node TO ${all.database.role}`);
+    await a.says('ok');
+    await a.finished(await a.begin());
+});
+
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
     const { all, a, doors, change } = await refusing(t);
     await change(`ALTER TABLE ~.run ADD CONSTRAINT decent

@@ -354,6 +354,7 @@ static void take_beat(struct hl_pg_store *s, const PGresult *result)
 static void on_beat(struct hl_pg_store *s, const PGresult *result)
 {
     s->member.beat.is_under_way = false;
+    s->member.is_beat_refused = !result && hl_pg_link_is_up(&s->writer);
     if (!result)
         s->member.beats_since_ms = 0;
     if (!result || s->member.state != HL_PG_JOINED) /* it leaves */

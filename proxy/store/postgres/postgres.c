@@ -215,8 +215,8 @@ static void on_turn(uv_prepare_t *turn)
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
     take_turns(s, now_ms);
-    hl_counter_set(&s->gauges.is_failing,
-        !hl_pg_link_is_up(&s->writer) || s->upkeep.lacks_partition || hl_pg_refusal_is_any(s));
+    hl_counter_set(&s->gauges.is_failing, !hl_pg_is_joined(s) || s->member.is_beat_refused ||
+                                              s->upkeep.lacks_partition || hl_pg_refusal_is_any(s));
     uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_refusal_due_ms(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));

@@ -163,6 +163,7 @@ struct hl_pg_member {
     struct hl_pg_repeat beat, burial;
     int said_presence;                   /* of the app, with the last beat */
     uint64_t beat_sent_ms, last_beat_ms; /* the last one, and the last that succeeded */
+    bool is_beat_refused;                /* the last one, by a server that is there */
     uint64_t beats_since_ms; /* since when they have succeeded without a gap; 0: they have not */
 };
 
