@@ -13,7 +13,8 @@ const FOLDED = 500; /* characters, or LINES: longer data is folded */
 const LINES = 8;
 const EVERY = 50; /* ms between two drawings, at least; more where one takes long */
 const ID = 12; /* characters of an id that are shown: its tail, which tells ids apart */
-const GLIDE = 400; /* ms: what a key or a wheel has scrolled may still be moving */
+const GLIDE = 3000; /* ms: what a key or a wheel has scrolled may still be moving, for so long on a slow machine */
+const SCROLLS = /^(Arrow(Up|Down)|Page(Up|Down)|Home| )$/;
 const NEAR = 8; /* px from the end that count as the end */
 
 /** Whether a run's events are kept, or may turn out to be: what is known not to be is not asked for. */
@@ -45,7 +46,16 @@ export function eventPanel(path, on) {
     const list = h('ol');
     const box = h(
         'div.events',
-        { tabindex: 0, role: 'group', 'aria-label': 'Events, the newest last', onscroll: onScroll, onkeydown: onKey },
+        {
+            tabindex: 0,
+            role: 'group',
+            'aria-label': 'Events, the newest last',
+            onscroll: onScroll,
+            onkeydown: onKey,
+            onwheel: letGo,
+            onpointerdown: letGo,
+            ontouchmove: letGo,
+        },
         list,
     );
     const again = button('Follow', goOn, 'small', { hidden: true });
@@ -225,6 +235,7 @@ export function eventPanel(path, on) {
 
     /** A browser may lose this key while an earlier one's glide comes to its end: Home, then at once End. */
     function onKey(event) {
+        if (SCROLLS.test(event.key)) letGo();
         if (event.key !== 'End' || isFollowing || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
         followAgain();
@@ -243,6 +254,11 @@ export function eventPanel(path, on) {
     function goOn() {
         box.focus({ preventScroll: true });
         followAgain();
+    }
+
+    /** What scrolls from now on is the reader, and no glide of before. */
+    function letGo() {
+        stickUntil = 0;
     }
 
     function followAgain() {
