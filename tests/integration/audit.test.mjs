@@ -270,13 +270,16 @@ test('a viewer sees what an admin sees, but no secret and no webhook’s URL', a
         const at = path.replace('{job_id}', job).replace('{project_id}', 'p').replace('{app_name}', 'a').replace('{run_id}', id).replace('{delivery_id}', delivery);
         const whole = await rest(sidecar, { token: admin.token })('GET', at);
         const seen = await rest(sidecar, { token: viewer.token })('GET', at);
+        const later = await rest(sidecar, { token: admin.token })('GET', at);
         const status = at.endsWith('/functions') ? 404 : 200; // this app is no function host
         assert.equal(whole.status, status, `${at}: ${whole.text}`);
         assert.equal(seen.status, status, `${at}: ${seen.text}`);
         assert.doesNotMatch(seen.text, /url-secret|webhook-secret/, at);
         if (status === 404) continue;
         if (!/json/.test(seen.headers['content-type']) || /\/(logs|result|request)$/.test(at)) continue;
-        masked.push(...differences(whole.json(), seen.json()).map((member) => `${path.split('/').pop()} ${member}`));
+        const moving = differences(whole.json(), later.json()); // other tests' webhooks go on meanwhile
+        const masks = differences(whole.json(), seen.json()).filter((member) => !moving.includes(member));
+        masked.push(...masks.map((member) => `${path.split('/').pop()} ${member}`));
     }
     const unsteady = /^(overview|replicas) |^(histogram|errors) \.(since|until|counted_since)$|last_used_at$|service-accounts .*last_used/;
     const kinds = new Set(masked.filter((one) => !unsteady.test(one)).map((one) => one.replace(/\.\d+\./, '.0.')));

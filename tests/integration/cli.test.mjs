@@ -404,7 +404,7 @@ test('wrong arguments are refused with a line that says what is needed', async (
         ['runs redeliver --since 1h --until 1d', /--until 1d is not after --since 1h/],
         ['deliveries redeliver --since 1h --until 1d --dry-run', /--until 1d is not after --since 1h/],
         ['runs list --limit 0', /--limit takes a number from 1 to 1000000, not "0"/],
-        ['runs redeliver', /a run's id, or --since/],
+        ['runs redeliver', /a run's id, --since TIME for all dead ones since then, or --all/],
         ['token create --name ci', /--expires TIME is needed: when the token expires/],
         ['token create --name ci --expires soon', /--expires takes a duration such as 90d/],
         ['token revoke', /needs a service account's id.*not the token/],

@@ -246,6 +246,7 @@ test('each attempt of a run is shown, and when the next one is', async (t) => {
     await goTo(page, `#/runs/${id}`);
     const lines = page.locator('.timeline li').filter({ hasText: /^Attempt/ });
     await until('three attempts', async () => (await lines.count()) === 3);
+    await lines.first().waitFor(); // of what is not shown yet innerText is all that is in it, what unfolds too
     for (const [i, text] of (await lines.allInnerTexts()).entries())
         assert.match(text.replace(/\s+/g, ' '), new RegExp(`^Attempt ${i + 1} failure app_error 503 .*s$`));
     const pauses = page.locator('.timeline li').filter({ hasText: /^Pause/ });
