@@ -138,22 +138,9 @@ static bool read_by(struct hl_rest_call *call, struct hl_str value)
     return call->params.is_by_app = hl_str_eq(value, HL_STR("app"));
 }
 
-bool hl_rest_is_name(struct hl_str s)
-{
-    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i], lower = (char)(c | 0x20);
-        if (!(lower >= 'a' && lower <= 'z') && !(c >= '0' && c <= '9') && c != '.' && c != '_' &&
-            c != '-')
-            return false;
-    }
-    return true;
-}
-
 static bool read_app(struct hl_rest_call *call, struct hl_str value)
 {
-    if (!hl_rest_is_name(value))
+    if (!hl_path_is_name(value))
         return false;
     memcpy(call->params.app, value.p, value.n);
     call->params.app[value.n] = '\0';

@@ -69,8 +69,6 @@ struct hl_rest_params {
 /* Fills call->params from the query; `groups`: those HL_REST_… that may stand in it. False: refused,
  * the parameter is named. */
 bool hl_rest_read_params(struct hl_rest_call *call, unsigned groups);
-/* Fit to be a project's or an app's name. */
-bool hl_rest_is_name(struct hl_str s);
 /* 400: the cursor is not from a page of this list. */
 void hl_rest_refuse_cursor(struct hl_rest_call *call);
 /* A point in time of a query or a body: RFC 3339, or milliseconds since 1970. */

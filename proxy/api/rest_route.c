@@ -198,7 +198,7 @@ static void refuse_method(struct hl_rest_call *call)
 static bool take_name(
     struct hl_rest_call *call, struct hl_str s, char out[HL_NAME_MAX + 1], const char *what)
 {
-    if (s.p && !hl_rest_is_name(s)) {
+    if (s.p && !hl_path_is_name(s)) {
         hl_rest_refuse_saying(call, HL_REFUSAL_REST_NAME, what, NULL);
         return false;
     }

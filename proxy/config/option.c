@@ -28,17 +28,6 @@ static bool is_letter_or_digit(char c)
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* A project or an app, as in the path of a run (contract 2). */
-static bool is_path_name(struct hl_str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if (!is_letter_or_digit(text.p[i]) && !memchr("._-", text.p[i], 3))
-            return false;
-    }
-    return text.n >= 1 && text.n <= 128 && !hl_str_eq(text, HL_STR(".")) &&
-           !hl_str_eq(text, HL_STR(".."));
-}
-
 /* Part of a field name: tchar of RFC 9110 5.6.2. */
 static bool is_service_name(struct hl_str text)
 {
@@ -271,9 +260,9 @@ const struct hl_option hl_options[] = {
         .help = "callers need a certificate that one of these CAs (PEM) has issued, or get 403, health checks excepted"},
     {ROW(SWITCH, "ADMIN_TLS", admin_tls, "off"),
         .help = "the admin listener speaks TLS, too, with HOOKLINE_TLS_CERT_FILE; it asks for no client certificates"},
-    {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
+    {ROW(TEXT, "PROJECT_ID", project_id, ""), .is_valid = hl_path_is_name, .allowed = PATH_NAME_ALLOWED,
         .help = "the only project served; calls to any other get 404"},
-    {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = is_path_name, .allowed = PATH_NAME_ALLOWED,
+    {ROW(TEXT, "APP_NAME", app_name, ""), .is_valid = hl_path_is_name, .allowed = PATH_NAME_ALLOWED,
         .help = "the only app name served; calls to any other get 404"},
     {ROW(SWITCH, "PASSTHROUGH", passthrough, "on"),
         .help = "pass requests that are not runs through to the app"},

@@ -194,6 +194,19 @@ struct hl_str hl_path_take_segment(struct hl_str *path)
     return (struct hl_str){start, (size_t)(slash - start)};
 }
 
+bool hl_path_is_name(struct hl_str s)
+{
+    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i], lower = c | 0x20;
+        bool is_letter = lower >= 'a' && lower <= 'z';
+        if (!is_letter && !hl_byte_is(c, HL_BYTE_DIGIT) && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
 bool hl_query_next(struct hl_str *query, struct hl_param *param)
 {
     if (!query->p)

@@ -54,6 +54,11 @@ HL_MUST_CHECK bool hl_target_split(struct hl_str target, struct hl_target *out);
 /* Takes the next segment, without its '/', off `*path`, which begins with one. */
 struct hl_str hl_path_take_segment(struct hl_str *path);
 
+#define HL_NAME_MAX 128
+/* A project's or an app's, as in the path of a run (contract 2): 1 to HL_NAME_MAX of A-Z a-z 0-9 . _ -, but not "." or
+ * "..". */
+bool hl_path_is_name(struct hl_str s);
+
 struct hl_param {
     struct hl_str raw;         /* name=value as it stands */
     struct hl_str name, value; /* raw, still encoded */

@@ -9,7 +9,6 @@
 #include "config/config.h"
 #include "config/access.h"
 #include "config/alert_setting.h"
-#include "http/byte.h"
 #include "http/field.h"
 #include "http/head.h"
 #include "http/framing.h"
@@ -230,19 +229,6 @@ static void plan_run(struct hl_plan *plan, const struct hl_head *head,
         plan_tags(plan, head, scratch);
 }
 
-static bool is_name(struct hl_str s)
-{
-    if (s.n == 0 || s.n > HL_NAME_MAX || hl_str_eq(s, HL_STR(".")) || hl_str_eq(s, HL_STR("..")))
-        return false;
-    for (size_t i = 0; i < s.n; i++) {
-        char c = s.p[i], lower = c | 0x20;
-        bool is_letter = lower >= 'a' && lower <= 'z';
-        if (!is_letter && !hl_byte_is(c, HL_BYTE_DIGIT) && c != '.' && c != '_' && c != '-')
-            return false;
-    }
-    return true;
-}
-
 static bool refuse_shape(struct hl_plan *plan)
 {
     return refuse(plan, HL_REFUSAL_RUN_PATH);
@@ -253,7 +239,7 @@ static bool read_name(struct hl_plan *plan, struct hl_str *path, struct hl_str *
     if (path->n <= 1)
         return refuse_shape(plan);
     *name = hl_path_take_segment(path);
-    if (!is_name(*name))
+    if (!hl_path_is_name(*name))
         return refuse(plan, HL_REFUSAL_PATH_NAME);
     return true;
 }

@@ -7,6 +7,7 @@
 #include "base/tag.h"
 #include "http/browser.h"
 #include "http/refusal.h"
+#include "http/url.h"
 
 struct hl_config;
 struct hl_head;
@@ -24,7 +25,6 @@ enum hl_plan_kind {
 };
 
 #define HL_WEBHOOK_URL_MAX 2048
-#define HL_NAME_MAX        128 /* project, app */
 #define HL_PLAN_DETAIL     320
 
 /* Slices point into the head's bytes or into the scratch given to hl_plan_make. */
