@@ -183,11 +183,10 @@ static void read_option(struct reading *r, int *at)
     const char *given = cli->argv[*at], *equals = strchr(given, '=');
     struct hl_str name = {given, equals ? (size_t)(equals - given) : strlen(given)};
     const struct hl_cli_option *option = find(r, name);
-    if (!option && !refuse_misplaced(r, name, equals != NULL, at))
-        refuse_unknown(r, name);
-    else if (!option)
-        return;
-    else if (!option->text && equals)
+    if (!option) {
+        if (!refuse_misplaced(r, name, equals != NULL, at))
+            refuse_unknown(r, name);
+    } else if (!option->text && equals)
         r->status = hl_cli_usage_error(cli, "the option %s takes no value", option->name);
     else if (!option->text)
         *option->is_given = true;

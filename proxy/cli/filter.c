@@ -149,9 +149,7 @@ int hl_cli_filter_pages(struct hl_cli_session *session, struct hl_cli_filter *fi
         json_t *page = NULL, *row;
         size_t i;
         write_page(&target, filter, path, cursor);
-        status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
-        if (status == HL_CLI_OK)
-            status = hl_cli_expect(hl_cli_session_call(session), page, member);
+        status = hl_cli_ask_for(session, "GET", &target, NULL, member, &page);
         json_array_foreach(json_object_get(page, member), i, row)
         {
             if (filter->left == 0)

@@ -147,10 +147,7 @@ static int ask_for_page(struct hl_cli_session *session, enum hl_cli_thing thing,
     hl_cli_target_query(&target, "limit", "10");
     hl_cli_target_query(&target, parameter, value);
     hl_cli_target_query(&target, "cursor", cursor);
-    int status = hl_cli_ask_target(session, "GET", &target, NULL, page);
-    if (status == HL_CLI_OK)
-        status = hl_cli_expect(hl_cli_session_call(session), *page, things[thing].member);
-    return status;
+    return hl_cli_ask_for(session, "GET", &target, NULL, things[thing].member, page);
 }
 
 static int find_beginning(
@@ -231,9 +228,7 @@ int hl_cli_ask_about(struct hl_cli_session *session, enum hl_cli_thing thing, co
     hl_cli_target_path(&target, "/");
     hl_cli_target_segment(&target, id);
     hl_cli_target_path(&target, after);
-    status = hl_cli_ask_target(session, method, &target, NULL, out);
     bool tells_id = *method != 'D' && !strchr(after, '?'); /* not of a list of what is in it */
-    if (status == HL_CLI_OK && tells_id)
-        status = hl_cli_expect(hl_cli_session_call(session), *out, things[thing].id);
-    return status;
+    return tells_id ? hl_cli_ask_for(session, method, &target, NULL, things[thing].id, out)
+                    : hl_cli_ask_target(session, method, &target, NULL, out);
 }

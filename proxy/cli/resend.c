@@ -88,9 +88,7 @@ static int send_it(
     hl_cli_target_path(&target, "/v2/deliveries/");
     hl_cli_target_segment(&target, id);
     hl_cli_target_path(&target, "/redeliver");
-    status = hl_cli_ask_target(session, "POST", &target, body, &made);
-    if (status == HL_CLI_OK)
-        status = hl_cli_expect(cli, made, "delivery_id");
+    status = hl_cli_ask_for(session, "POST", &target, body, "delivery_id", &made);
     if (status == HL_CLI_OK) {
         char text[HL_CLI_MEMBER_TEXT];
         hl_cli_print(cli->out, hl_cli_member(made, "delivery_id", text, sizeof(text)));
@@ -192,9 +190,7 @@ static int try_it(struct hl_cli_session *session, const struct hl_cli *cli, stru
         return status;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, t->project, "/destinations/test");
-    status = hl_cli_ask_target(session, "POST", &target, body, &told);
-    if (status == HL_CLI_OK)
-        status = hl_cli_expect(cli, told, "attempt");
+    status = hl_cli_ask_for(session, "POST", &target, body, "attempt", &told);
     if (status == HL_CLI_OK && t->is_json)
         hl_cli_print_json(cli, told);
     else if (status == HL_CLI_OK)

@@ -62,9 +62,7 @@ static int count(
         hl_cli_target_query_time(&target, "since", filter->since_ms);
     if (filter->until)
         hl_cli_target_query_time(&target, "until", filter->until_ms);
-    int status = hl_cli_ask_target(session, "GET", &target, NULL, &answer);
-    if (status == HL_CLI_OK)
-        status = hl_cli_expect(hl_cli_session_call(session), answer, "errors");
+    int status = hl_cli_ask_for(session, "GET", &target, NULL, "errors", &answer);
     if (status == HL_CLI_OK && !filter->is_json)
         show(cli, answer);
     if (status == HL_CLI_OK && filter->is_json)

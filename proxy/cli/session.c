@@ -428,6 +428,16 @@ static int check_kind(const struct hl_cli_session *session, unsigned answered, c
         session->cli, "the answer is not hookline's: it is no JSON (the status was %u)", answered);
 }
 
+/* An answer that is not good is nobody's. */
+static int keep_good(int status, json_t **answer)
+{
+    if (status != HL_CLI_OK) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
+    return status;
+}
+
 int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const char *target,
     json_t *body, unsigned *answered, json_t **out)
 {
@@ -444,7 +454,7 @@ int hl_cli_ask_any(struct hl_cli_session *session, const char *method, const cha
         status = ask(session, &request, &a);
     if (status == HL_CLI_OK) {
         *out = parse(&a);
-        status = check_kind(session, a.status, *out);
+        status = keep_good(check_kind(session, a.status, *out), out);
     }
     *answered = a.status;
     hl_buf_fini(&text);
@@ -457,11 +467,8 @@ int hl_cli_ask(struct hl_cli_session *session, const char *method, const char *t
 {
     unsigned answered;
     int status = hl_cli_ask_any(session, method, target, body, &answered, out);
-    if (status == HL_CLI_OK && !hl_cli_is_good(answered)) {
-        status = hl_cli_refuse(session, target, answered, *out);
-        json_decref(*out);
-        *out = NULL;
-    }
+    if (status == HL_CLI_OK && !hl_cli_is_good(answered))
+        status = keep_good(hl_cli_refuse(session, target, answered, *out), out);
     return status;
 }
 
@@ -479,6 +486,13 @@ int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
     }
     hl_cli_target_fini(target);
     return status;
+}
+
+int hl_cli_ask_for(struct hl_cli_session *session, const char *method, struct hl_cli_target *target,
+    json_t *body, const char *member, json_t **out)
+{
+    int status = hl_cli_ask_target(session, method, target, body, out);
+    return status == HL_CLI_OK ? keep_good(hl_cli_expect(session->cli, *out, member), out) : status;
 }
 
 static int read_all(struct hl_cli_session *session, const char *target, struct hl_cli_sink *sink,

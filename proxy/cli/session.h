@@ -61,6 +61,9 @@ HL_MUST_CHECK int hl_cli_expect(const struct hl_cli *cli, const json_t *answer, 
 /* The same as hl_cli_ask of a target that has been made for it, which is taken. */
 HL_MUST_CHECK int hl_cli_ask_target(struct hl_cli_session *session, const char *method,
     struct hl_cli_target *target, json_t *body, json_t **out);
+/* The same for `member` of an answer, without which it is not hookline's: then there is no `*out`. */
+HL_MUST_CHECK int hl_cli_ask_for(struct hl_cli_session *session, const char *method,
+    struct hl_cli_target *target, json_t *body, const char *member, json_t **out);
 
 /* GET; the answer's body as it is, owned by the caller. */
 HL_MUST_CHECK int hl_cli_read(

@@ -161,15 +161,35 @@ bool hl_cli_synopsis_find(
 
 /* ---- the words that an option takes ---- */
 
-/* Words that stand in a table elsewhere. */
-static bool is_reason(const struct hl_cli_synopsis_option *option)
+static bool next_reason(size_t *at, struct hl_str *word)
 {
-    return hl_str_eq(option->value, HL_STR("REASON"));
+    size_t reason = ++*at; /* the first is none */
+    if (reason > HL_REASON_LAST)
+        return false;
+    *word = hl_str_from(hl_run_reason_text((enum hl_run_reason)reason));
+    return true;
 }
 
-static bool is_action(const struct hl_cli_synopsis_option *option)
+static bool next_action(size_t *at, struct hl_str *word)
 {
-    return hl_str_eq(option->value, HL_STR("ACTION"));
+    if (*at >= HL_AUDIT_ACTIONS)
+        return false;
+    *word = hl_str_from(hl_audit_action_text((enum hl_audit_action)(*at)++));
+    return true;
+}
+
+/* Words that stand in a table elsewhere: what takes the next of them. */
+static const struct table {
+    const char *value;
+    bool (*next)(size_t *at, struct hl_str *word);
+} tables[] = {{"REASON", next_reason}, {"ACTION", next_action}};
+
+static const struct table *table_of(const struct hl_cli_synopsis_option *option)
+{
+    for (size_t i = 0; i < HL_ARRAY_LEN(tables); i++)
+        if (hl_str_eq(option->value, hl_str_from(tables[i].value)))
+            return &tables[i];
+    return NULL;
 }
 
 /* "dead|delivered", "CODE|CLASS|none"; not "100/s|m|h|d", where digits stand for more than is there. */
@@ -192,35 +212,16 @@ static bool has_capital(struct hl_str value)
 
 bool hl_cli_synopsis_has_choices(const struct hl_cli_synopsis_option *option)
 {
-    return is_reason(option) || is_action(option) ||
-           (is_list(option->value) && !has_capital(option->value));
-}
-
-static bool next_reason(size_t *at, struct hl_str *word)
-{
-    size_t reason = ++*at; /* the first is none */
-    if (reason > HL_REASON_LAST)
-        return false;
-    *word = hl_str_from(hl_run_reason_text((enum hl_run_reason)reason));
-    return true;
-}
-
-static bool next_action(size_t *at, struct hl_str *word)
-{
-    if (*at >= HL_AUDIT_ACTIONS)
-        return false;
-    *word = hl_str_from(hl_audit_action_text((enum hl_audit_action)(*at)++));
-    return true;
+    return table_of(option) || (is_list(option->value) && !has_capital(option->value));
 }
 
 bool hl_cli_synopsis_word(
     const struct hl_cli_synopsis_option *option, size_t *at, struct hl_str *word)
 {
     struct hl_str value = option->value;
-    if (is_reason(option))
-        return next_reason(at, word);
-    if (is_action(option))
-        return next_action(at, word);
+    const struct table *table = table_of(option);
+    if (table)
+        return table->next(at, word);
     while (is_list(value) && *at < value.n) {
         const char *begin = value.p + *at, *bar = memchr(begin, '|', value.n - *at);
         *word = (struct hl_str){begin, bar ? (size_t)(bar - begin) : value.n - *at};

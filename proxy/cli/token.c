@@ -76,9 +76,7 @@ static int create(struct hl_cli_session *session, const struct hl_cli *cli, cons
         return HL_CLI_USAGE;
     hl_cli_target_init(&target);
     hl_cli_target_of(&target, project, "/service-accounts");
-    int status = hl_cli_ask_target(session, "POST", &target, request_body(wanted), &account);
-    if (status == HL_CLI_OK)
-        status = hl_cli_expect(cli, account, "token");
+    int status = hl_cli_ask_for(session, "POST", &target, request_body(wanted), "token", &account);
     if (status == HL_CLI_OK)
         show_token(cli, account);
     json_decref(account);
@@ -215,9 +213,7 @@ static int list(struct hl_cli_session *session, const struct hl_cli *cli, const 
         struct hl_cli_target target;
         json_t *page = NULL;
         write_page(&target, project, *cursor ? cursor : NULL);
-        status = hl_cli_ask_target(session, "GET", &target, NULL, &page);
-        if (status == HL_CLI_OK)
-            status = hl_cli_expect(cli, page, "service_accounts");
+        status = hl_cli_ask_for(session, "GET", &target, NULL, "service_accounts", &page);
         size_t i;
         json_t *account;
         json_array_foreach(json_object_get(page, "service_accounts"), i, account)

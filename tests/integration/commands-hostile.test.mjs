@@ -98,7 +98,7 @@ test('a command says it is done only if a hookline says so', async (t) => {
         `deliveries show ${ID}`, `deliveries show ${ID} --request`, `deliveries redeliver ${ID} --to https://a.example/`, 'deliveries redeliver --since 1h --yes',
         'deliveries test --to https://a.example/', 'deliveries destinations', 'jobs list', `jobs show ${ID}`, `jobs stop ${ID}`, 'logs', 'audit', 'token list',
         'token create --name x --expires 1h', 'drain', 'drain --cancel'];
-    for (const [text, asked] of [['<h1>Sign in</h1>', [...commands, `token revoke ${ID}`]], ['{}', commands]]) {
+    for (const [text, asked] of [['<h1>Sign in</h1>', [...commands, `token revoke ${ID}`]], ['[]', commands], ['{}', commands]]) {
         answer = text;
         for (const words of asked) {
             const { code, stdout, stderr } = await ask(words.split(' '), url);
