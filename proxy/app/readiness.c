@@ -398,23 +398,26 @@ static void forget_probe(struct hl_readiness *r)
     r->probe = NULL;
 }
 
-void hl_readiness_hold(struct hl_readiness *r, const char *why)
+/* `told`: the same for the log, or NULL. */
+static void hold(struct hl_readiness *r, const char *why, const char *told)
 {
     r->is_held = true;
     forget_probe(r);
     hl_warmup_forget(&r->warmup);
     atomic_store(&r->why, why);
-    hl_gate_close(&r->calls->gate, why);
-    if (atomic_exchange(&r->is_ready, false))
-        say_why(r, why);
+    hl_gate_close(&r->calls->gate, told);
+    if (atomic_exchange(&r->is_ready, false) && told)
+        say_why(r, told);
+}
+
+void hl_readiness_hold(struct hl_readiness *r, const char *why)
+{
+    hold(r, why, why);
 }
 
 void hl_readiness_end(struct hl_readiness *r, const char *why)
 {
-    atomic_store(&r->why, why);
-    hl_gate_close(&r->calls->gate, NULL);
-    atomic_store(&r->is_ready, false);
-    hl_readiness_hold(r, why);
+    hold(r, why, NULL);
 }
 
 void hl_readiness_rest(struct hl_readiness *r, const char *why)
