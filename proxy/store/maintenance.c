@@ -57,6 +57,12 @@ static void log_room(const struct hl_engine *e, enum hl_err room)
             HL_LOG_TEXT("setting", "HOOKLINE_DATA_DIR"), HL_LOG_TEXT("path", e->driver->data_dir));
 }
 
+/* What was moved away fails, too, though it takes what it has begun. */
+static void publish_failing(struct hl_engine *e)
+{
+    hl_counter_set(&e->gauges.is_failing, e->is_failing || e->room == HL_ERR_NOT_FOUND);
+}
+
 void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room)
 {
     if (room != e->room)
@@ -65,7 +71,7 @@ void hl_maintenance_set_room(struct hl_engine *e, enum hl_err room)
         e->settle_us = 0;
     e->room = room;
     hl_counter_set(&e->gauges.is_full, room != HL_OK && room != HL_ERR_NOT_FOUND);
-    hl_counter_set(&e->gauges.is_failing, e->is_failing || room == HL_ERR_NOT_FOUND);
+    publish_failing(e);
 }
 
 uint64_t hl_maintenance_pause(struct hl_engine *e)
@@ -86,7 +92,7 @@ void hl_maintenance_fail(struct hl_engine *e, enum hl_err err)
     if (!e->is_failing)
         hl_reopening_fail(&e->reopening, now_us);
     e->is_failing = true;
-    hl_counter_set(&e->gauges.is_failing, 1);
+    publish_failing(e);
 }
 
 static void log_reopened(const struct hl_engine *e, uint64_t now_us)
@@ -121,7 +127,7 @@ bool hl_maintenance_reopen(struct hl_engine *e)
     log_reopened(e, now_us);
     hl_reopening_succeed(&e->reopening, now_us);
     e->is_failing = false;
-    hl_counter_set(&e->gauges.is_failing, 0);
+    publish_failing(e);
     hl_counter_set(&e->gauges.is_lost, 0);
     e->settle_us = e->survey_us = e->room_us = 0;
     return true;
