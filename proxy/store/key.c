@@ -118,6 +118,12 @@ static enum hl_err make_key(const char *path, enum hl_key_absence absence, uint8
     return err;
 }
 
+enum hl_err hl_key_path(char *path, struct hl_str key_file, const char *data_dir)
+{
+    return key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
+                          : hl_path(path, "%s/key", data_dir);
+}
+
 enum hl_err hl_key_load(
     struct hl_key *key, const char *path, enum hl_key_absence absence, char *why, size_t why_len)
 {

@@ -40,6 +40,9 @@ enum hl_key_absence {
     HL_KEY_LEFT_OPEN, /* as if made, if it may be; nothing is written */
 };
 
+/* Where a data directory's key is, into path[HL_PATH_MAX]: at HOOKLINE_KEY_FILE, or where that is empty in the
+ * directory itself. INVALID when it does not fit. */
+HL_MUST_CHECK enum hl_err hl_key_path(char *path, struct hl_str key_file, const char *data_dir);
 /* Reads the file at `path`: 64 hexadecimal digits (white space after them is allowed) or exactly 32
  * raw bytes. On failure `why` has one line. Blocks. */
 HL_MUST_CHECK enum hl_err hl_key_load(

@@ -23,6 +23,7 @@
 #include "store/data_dir.h"
 #include "store/key.h"
 #include "store/path.h"
+#include "store/sqlite/database.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/statement.h"
 
@@ -489,9 +490,9 @@ static enum hl_err report_key(struct backup *b, struct hl_str key_file,
     char path[HL_PATH_MAX], why[HL_PATH_MAX];
     struct hl_key key;
     struct stat st;
-    sqlite3_stmt *st_check = NULL;
-    enum hl_err err = key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
-                                     : hl_path(path, "%s/key", b->from);
+    uint8_t stored[HL_KEY_SIZE];
+    int n;
+    enum hl_err err = hl_key_path(path, key_file, b->from);
     if (err)
         return err;
     done->has_key = stat(path, &st) == 0;
@@ -499,13 +500,9 @@ static enum hl_err report_key(struct backup *b, struct hl_str key_file,
         return HL_OK;
     if (hl_key_load(&key, path, HL_KEY_MISSED, why, sizeof(why)) != HL_OK)
         return hl_buf_printf(problems, "%s\n", why);
-    int rc =
-        sqlite3_prepare_v2(b->db, "SELECT v FROM meta WHERE k = 'key_check'", -1, &st_check, NULL);
-    bool is_other =
-        rc == SQLITE_OK && sqlite3_step(st_check) == SQLITE_ROW &&
-        (sqlite3_column_bytes(st_check, 0) != sizeof(key.check) ||
-            memcmp(sqlite3_column_blob(st_check, 0), key.check, sizeof(key.check)) != 0);
-    sqlite3_finalize(st_check);
+    int rc = hl_meta_read_key_check(b->db, stored, &n);
+    bool is_other = rc == SQLITE_OK && n >= 0 &&
+                    (n != HL_KEY_SIZE || memcmp(stored, key.check, HL_KEY_SIZE) != 0);
     hl_key_wipe(&key);
     return is_other ? hl_buf_printf(
                           problems, "the key file %s is not the one that it was made with\n", path)

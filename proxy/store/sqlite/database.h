@@ -272,7 +272,7 @@ bool hl_memory_release_reserve(struct hl_driver *d);
 bool hl_memory_has_space(struct hl_driver *d, size_t weight);
 bool hl_memory_settle(struct hl_driver *d, bool is_idle);
 
-/* meta.c: what is kept once, the time that was last believed and the signing key */
+/* meta.c: what is kept once, the time that was last believed, the signing key, and by what a key is known */
 
 HL_MUST_CHECK enum hl_err hl_meta_read_time(struct hl_database *db, struct hl_noted_time *noted);
 enum hl_err hl_meta_note_time(struct hl_driver *d, const struct hl_noted_time *now);
@@ -280,6 +280,8 @@ enum hl_err hl_meta_note_time(struct hl_driver *d, const struct hl_noted_time *n
 HL_MUST_CHECK enum hl_err hl_meta_read_signing_key(
     struct hl_database *db, char *why, size_t why_len);
 enum hl_err hl_meta_keep_signing_key(struct hl_driver *d, struct hl_str key);
+/* An SQLite result. `*n`: how many bytes it has, -1: there is none; HL_KEY_SIZE: they are in `check`. By any connection. */
+HL_MUST_CHECK int hl_meta_read_key_check(sqlite3 *db, uint8_t check[HL_KEY_SIZE], int *n);
 
 /* left_file.c, recover.c: at open, what an earlier process left */
 

@@ -195,3 +195,19 @@ enum hl_err hl_meta_read_signing_key(struct hl_database *db, char *why, size_t w
             db->dir.path);
     return err;
 }
+
+/* --- the store's own key -------------------------------------------------------------------- */
+
+int hl_meta_read_key_check(sqlite3 *db, uint8_t check[HL_KEY_SIZE], int *n)
+{
+    sqlite3_stmt *st = NULL;
+    *n = -1;
+    int rc = sqlite3_prepare_v2(db, "SELECT v FROM meta WHERE k = 'key_check'", -1, &st, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (sqlite3_step(st) == SQLITE_ROW)
+        *n = sqlite3_column_bytes(st, 0);
+    if (*n == HL_KEY_SIZE)
+        memcpy(check, sqlite3_column_blob(st, 0), HL_KEY_SIZE);
+    return sqlite3_finalize(st);
+}

@@ -37,18 +37,6 @@
 
 /* --- key ------------------------------------------------------------------------------------ */
 
-static int read_check(struct hl_database *db, uint8_t stored[HL_KEY_SIZE], bool *has_check)
-{
-    sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db->db, "SELECT v FROM meta WHERE k = 'key_check'", -1, &st, NULL);
-    if (rc != SQLITE_OK)
-        return rc;
-    *has_check = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_bytes(st, 0) == HL_KEY_SIZE;
-    if (*has_check)
-        memcpy(stored, sqlite3_column_blob(st, 0), HL_KEY_SIZE);
-    return sqlite3_finalize(st);
-}
-
 static int write_check(struct hl_database *db)
 {
     sqlite3_stmt *st = NULL;
@@ -67,15 +55,15 @@ enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, b
 {
     char path[HL_PATH_MAX];
     uint8_t stored[HL_KEY_SIZE];
-    bool has_check = false;
+    int stored_n = -1;
     const enum hl_key_absence absence = db->is_dry ? HL_KEY_LEFT_OPEN : HL_KEY_MADE;
-    enum hl_err err = key_file.n > 0 ? hl_path(path, "%.*s", HL_STR_ARG(key_file))
-                                     : hl_path(path, "%s/key", db->dir.path);
+    enum hl_err err = hl_key_path(path, key_file, db->dir.path);
     if (err)
         return err;
-    int rc = has_tables ? read_check(db, stored, &has_check) : SQLITE_OK;
+    int rc = has_tables ? hl_meta_read_key_check(db->db, stored, &stored_n) : SQLITE_OK;
     if (rc != SQLITE_OK)
         return hl_sqlite_explain(db, rc, store_path, why, why_len);
+    bool has_check = stored_n == HL_KEY_SIZE;
     err = hl_key_load(&db->key, path, has_check ? HL_KEY_MISSED : absence, why, why_len);
     if (err)
         return err;
