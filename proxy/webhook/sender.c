@@ -479,11 +479,12 @@ static void abandon(struct hl_sender *s, struct hl_parcel *p)
  * answered for long may still commit what it was asked: an attempt counts then, with an outcome that is not known. */
 static bool is_over(const struct hl_sender *s)
 {
+    if (!s->is_stopping)
+        return false;
     uint32_t left = s->docket.backlog_count;
     for (size_t state = 0; state < HL_PARCEL_STATE_COUNT; state++)
         left += state == HL_PARCEL_RECORDING ? 0 : s->docket.counts[state];
-    bool is_late = hl_clock_mono_ms() >= s->stop_at_ms + STORE_MS;
-    return s->is_stopping && (left == 0 || is_late);
+    return left == 0 || hl_clock_mono_ms() >= s->stop_at_ms + STORE_MS;
 }
 
 /* What waits for the store may have a connection, or libcurl's. */
