@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "c/json_writer.h"
@@ -217,8 +218,9 @@ static const struct hl_fn_parameter *find(
 }
 
 /* One more fault behind those that are said already, if there is room for it. */
-__attribute__((format(printf, 3, 4))) static void add_fault(
-    char *detail, size_t detail_len, const char *format, ...)
+static void add_fault(char *detail, size_t detail_len, const char *format, ...) HL_PRINTF(3, 4);
+
+static void add_fault(char *detail, size_t detail_len, const char *format, ...)
 {
     char fault[FAULT_MAX];
     size_t n = strlen(detail);
