@@ -125,7 +125,7 @@ const FIXED = {
     'names in `Connection`': [['http/framing.c', 'MAX_OPTIONS']],
     'empty lines': [['http/head.c', 'MAX_EMPTY_LINES']],
     'digits of a chunk': [['http/chunked.c', 'MAX_DIGITS'], ['http/chunked.c', 'MAX_EXTENSION']],
-    'a project': [['route/plan.h', 'HL_NAME_MAX']],
+    'a project': [['http/url.h', 'HL_NAME_MAX']],
     '`webhookEndpoint`': [
         ['route/plan.h', 'HL_WEBHOOK_URL_MAX'],
         ['config/secret.c', 'SECRET_MAX'],
