@@ -48,6 +48,7 @@ test('160 asynchronous uploads at once wait for a slow disk, and all are accepte
     t.diagnostic(`RssAnon grew by ${grown.toFixed(1)} MiB`);
     if (!isSanitized) assert.ok(grown < 64, `RssAnon grew by ${grown.toFixed(1)} MiB`);
     await setDelay(0);
+    await until('no run is cut by the end', () => sidecar.log.filter(({ msg }) => msg === 'run finished').length === calls.length);
 });
 
 /** Answers with `size` bytes of text. */
