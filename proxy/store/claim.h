@@ -57,7 +57,7 @@ struct hl_claimed {
     uint32_t attempt; /* from 1 */
     bool has_webhook;
     bool is_cancelled; /* by its worker's word: before it began */
-    bool is_fresh;     /* its body was accepted a moment ago, and not read from anywhere since */
+    bool is_fresh;     /* its body is as it was accepted, and was not read from anywhere since */
     int64_t created_ms;
     struct hl_run_terms terms; /* as accepted: what counts inside the app */
     int64_t first_ms;          /* when its first attempt began, or this one; by the steady clock */

@@ -2,8 +2,6 @@
  * transaction. */
 #include "store/sqlite/claim.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/log.h"
@@ -19,60 +17,68 @@
 #include "store/sqlite/run_end.h"
 #include "store/sqlite/running_run.h"
 #include "store/sqlite/turn.h"
+#include "store/sqlite/waiting_run.h"
 
-/* To `out`, whose room is the sealed one's length. */
-static enum hl_err open_head(struct hl_database *db, int64_t number, const struct hl_id *run_id,
-    struct hl_str sealed, struct hl_str *out)
+static void note_claim(struct hl_stored_run *run, const struct hl_claimed *claimed)
 {
-    size_t n = sealed.n > HL_SEAL_OVERHEAD ? sealed.n - HL_SEAL_OVERHEAD : 0;
-    if (!hl_heads_take(&db->heads, number, run_id, (char *)out->p, n))
-        return hl_unseal_copy(&db->sealer, "ticket.head", run_id, sealed, out);
-    out->n = n;
-    return HL_OK;
+    run->epoch = claimed->epoch;
+    run->attempt = claimed->attempt;
+    run->has_webhook = claimed->has_webhook;
+    run->has_request = claimed->head.n > 0;
+    run->has_file = claimed->body.where == HL_BODY_FILE;
+    run->file = claimed->body.file;
+    run->file_size = claimed->body.size;
 }
 
-/* NOT_FOUND, CONFLICT, CORRUPT: it cannot be handed out, see pass_over. */
-static enum hl_err read_ticket(struct hl_database *db, struct hl_sql_row *row,
-    struct hl_stored_run *run, struct hl_id *run_id, struct hl_claimed **out)
+static enum hl_err read_columns(struct hl_sql_row *row, struct hl_stored_run *run,
+    struct hl_claimed *claimed, struct hl_str *bytes)
 {
-    struct hl_claimed claimed = {.first_ms = 0};
-    struct hl_str bytes;
-    run->number = hl_sql_int(row);
-    run->place.subject = (uint64_t)hl_sql_int(row);
-    run->place.turn = hl_sql_int(row);
     bool has_begun = hl_sql_int(row);
-    hl_sql_id(row, run_id);
+    hl_sql_id(row, &claimed->run_id);
     bool has_run = hl_sql_int(row), has_app = hl_sql_int(row);
     run->app_id = hl_sql_int(row);
     struct hl_str attempt_log = hl_sql_str(row);
-    claimed.run_id = *run_id;
-    claimed.first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
-    claimed.events = hl_attempt_log_events(attempt_log);
-    claimed.waits_ms = hl_attempt_log_last_ms(attempt_log);
-    claimed.start_by_ms = hl_sql_int(row);
-    hl_sql_columns(row, &hl_claimed_columns, &claimed);
-    hl_sql_body(row, &claimed.body, &bytes);
-    run->has_request = claimed.head.n > 0;
-    run->has_webhook = claimed.has_webhook;
-    run->epoch = ++claimed.epoch;
-    run->attempt = ++claimed.attempt;
-    run->has_file = claimed.body.where == HL_BODY_FILE;
-    run->file = claimed.body.file;
-    run->file_size = claimed.body.size;
+    claimed->first_ms = hl_attempt_log_first_ms(attempt_log, hl_clock_steady_ms());
+    claimed->events = hl_attempt_log_events(attempt_log);
+    claimed->waits_ms = hl_attempt_log_last_ms(attempt_log);
+    claimed->start_by_ms = hl_sql_int(row);
+    hl_sql_columns(row, &hl_claimed_columns, claimed);
+    hl_sql_body(row, &claimed->body, bytes);
+    claimed->epoch++;
+    claimed->attempt++;
+    note_claim(run, claimed);
     if (has_begun)
         return HL_ERR_CONFLICT;
     if (!has_run)
         return HL_ERR_NOT_FOUND;
-    if (!has_app || !run->has_request || claimed.body.where > HL_BODY_FILE)
-        return HL_ERR_CORRUPT;
-    struct hl_claimed *c = NULL;
-    enum hl_err err = hl_claimed_new(&claimed, bytes, &c);
-    if (!err)
-        err = open_head(db, run->number, run_id, claimed.head, &c->head);
+    bool is_whole = has_app && run->has_request && claimed->body.where <= HL_BODY_FILE;
+    return is_whole ? HL_OK : HL_ERR_CORRUPT;
+}
+
+/* What its rows say. `*id` is known in any case. NOT_FOUND, CONFLICT, CORRUPT: it cannot be handed out, see pass_over. */
+static enum hl_err read_claim(
+    struct hl_database *db, struct hl_stored_run *run, struct hl_id *id, struct hl_claimed **out)
+{
+    struct hl_claimed claimed = {.first_ms = 0};
+    struct hl_sql_row row;
+    struct hl_str bytes;
+    struct hl_sql_args *args = hl_database_bind(db, HL_SQL_TICKET_CLAIM);
+    hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
+    enum hl_err err = hl_database_row(db, HL_SQL_TICKET_CLAIM, &row);
     if (err)
-        hl_claimed_free(c);
-    else
-        *out = c;
+        return err;
+    err = read_columns(&row, run, &claimed, &bytes);
+    *id = claimed.run_id;
+    if (!err)
+        err = hl_claimed_new(&claimed, bytes, out);
+    if (!err) {
+        err = hl_unseal_copy(&db->sealer, "ticket.head", id, claimed.head, &(*out)->head);
+        if (err)
+            hl_claimed_free(*out);
+    }
+    hl_database_done(db, HL_SQL_TICKET_CLAIM);
+    if (err)
+        *out = NULL;
     return err;
 }
 
@@ -126,52 +132,40 @@ static enum hl_err pass_over(struct hl_database *db, const struct hl_id *run_id,
     return err ? err : HL_ERR_STALE;
 }
 
-/* The first of its class; where some are blocked, of the others. Those are walked over. */
-static enum hl_err find_next(
-    struct hl_database *db, enum hl_sql next, enum hl_priority class, struct hl_sql_row *row)
-{
-    const struct hl_quota_blocked *blocked = &db->base.backlog->blocked;
-    struct hl_sql_args *args = hl_database_bind(db, next);
-    hl_sql_bind_int(args, HL_SQL_P_CLASS, class);
-    if (next == HL_SQL_TURN_NEXT)
-        return hl_database_row(db, next, row);
-    db->blocked.n = 0;
-    enum hl_err err = HL_OK;
-    for (size_t i = 0; i < blocked->n && !err; i++) {
-        char text[24];
-        snprintf(text, sizeof(text), "%c%lld", i > 0 ? ',' : '[', (long long)blocked->subjects[i]);
-        err = hl_buf_append_str(&db->blocked, hl_str_from(text));
-    }
-    if (!err)
-        err = hl_buf_append_str(&db->blocked, HL_STR("]"));
-    if (err)
-        return err;
-    hl_sql_bind_text(args, HL_SQL_P_BLOCKED, hl_buf_str(&db->blocked));
-    return hl_database_row(db, next, row);
-}
-
 static enum hl_err ask_quota(
     struct hl_database *db, const struct hl_queue_place *place, struct hl_claimed *claimed)
 {
     return hl_backlog_may_start(db->base.backlog, &db->key, place, &claimed->quota);
 }
 
+/* As it was remembered, or as its rows say. */
+static enum hl_err find_claim(
+    struct hl_database *db, struct hl_stored_run *run, struct hl_id *id, struct hl_claimed **out)
+{
+    struct hl_claimed *known = hl_waiting_run_take(&db->waiting, run->number, &run->app_id);
+    if (!known)
+        return read_claim(db, run, id, out);
+    known->first_ms = hl_clock_steady_ms();
+    note_claim(run, known);
+    *id = known->run_id;
+    *out = known;
+    return HL_OK;
+}
+
 /* The one that has rows and the turn. NOMEM: nothing was changed. */
 static enum hl_err claim_stored(
     struct hl_database *db, enum hl_priority class, int64_t now_ms, struct hl_claimed **out)
 {
-    struct hl_stored_run run = {
-        .state = HL_RUN_RUNNING, .is_async = true, .place = {.class = class}};
-    struct hl_sql_row row;
-    struct hl_id run_id;
-    enum hl_sql next = db->base.backlog->blocked.n > 0 ? HL_SQL_TURN_NEXT_OTHER : HL_SQL_TURN_NEXT;
-    enum hl_err err = find_next(db, next, class, &row);
+    struct hl_turn turn;
+    struct hl_id run_id = {.b = {0}};
+    enum hl_err err = hl_turn_next(db, class, &turn);
     if (err == HL_ERR_NOT_FOUND)
         return forget_missing(db, class);
     if (err)
         return hl_database_end(db, err);
-    err = read_ticket(db, &row, &run, &run_id, out);
-    hl_database_done(db, next);
+    struct hl_stored_run run = {
+        .number = turn.number, .state = HL_RUN_RUNNING, .is_async = true, .place = turn.place};
+    err = find_claim(db, &run, &run_id, out);
     if (err == HL_ERR_NOMEM)
         return err;
     if (!err)
@@ -203,7 +197,7 @@ enum hl_err hl_claim_take(
     if (hl_new_run_is_queue(db)) {
         err = hl_new_run_claim(db, class, now_ms, out);
     } else {
-        err = hl_run_end_write(db);
+        err = hl_new_run_write(db);
         err = err ? hl_database_end(db, err) : claim_stored(db, class, now_ms, out);
     }
     HL_CRASH_POINT(CLAIM_APPLIED);

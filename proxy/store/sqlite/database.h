@@ -11,10 +11,11 @@
 #include "base/id_map.h"
 #include "store/key.h"
 #include "store/secret.h"
-#include "store/sqlite/heads.h"
 #include "store/sqlite/known_webhook.h"
 #include "store/sqlite/sql.h"
 #include "store/sqlite/statement.h"
+#include "store/sqlite/turn.h"
+#include "store/sqlite/waiting_run.h"
 #include "store/tally.h"
 
 struct hl_body;
@@ -158,7 +159,8 @@ struct hl_database {
     struct hl_tally tally; /* one that is written just now */
     struct hl_buf tally_bytes;
     struct hl_id_map running; /* run id → struct hl_stored_run, owned */
-    struct hl_heads heads;
+    struct hl_waiting_runs waiting;
+    struct hl_turns_ahead ahead[HL_PRIORITIES];
     struct hl_known_webhooks webhooks;
 
     /* The app that was named last: nearly always the only one. */

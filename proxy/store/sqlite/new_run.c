@@ -275,19 +275,28 @@ static void remember(struct hl_database *db, const struct hl_new_run *run)
         keep_webhook(db, run);
 }
 
+/* Without memory it is read from rows. */
+static void keep_claim(struct hl_database *db, const struct hl_new_run *run)
+{
+    struct hl_claimed *claimed;
+    if (hl_waiting_run_fits(&db->waiting, run->number, run->accept) &&
+        make_claimed(run->accept, &claimed) == HL_OK)
+        hl_waiting_run_put(&db->waiting, run->number, run->app_id, claimed);
+}
+
 /* Those that have not begun. */
 static enum hl_err wait_in_queue(struct hl_database *db)
 {
-    struct hl_waiting_run waiting[HL_NEW_RUNS_MAX];
+    struct hl_turn turns[HL_NEW_RUNS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < db->n_new_runs; i++) {
         const struct hl_new_run *run = &db->new_runs[i];
         if (run->has_begun)
             continue;
-        hl_heads_put(&db->heads, run->number, &run->accept->run_id, run->accept->head);
-        waiting[n++] = (struct hl_waiting_run){run->number, &run->place};
+        keep_claim(db, run);
+        turns[n++] = (struct hl_turn){run->number, run->place};
     }
-    return hl_turn_put_many(db, waiting, n);
+    return hl_turn_put_many(db, turns, n);
 }
 
 void hl_new_run_forget(struct hl_database *db)

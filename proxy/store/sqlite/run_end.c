@@ -14,6 +14,7 @@
 #include "store/sqlite/new_delivery.h"
 #include "store/sqlite/new_run.h"
 #include "store/sqlite/running_run.h"
+#include "store/sqlite/turn.h"
 
 static void bind_result(struct hl_sql_args *args, const struct hl_run_end *ended)
 {
@@ -127,7 +128,9 @@ enum hl_err hl_run_end_add(struct hl_database *db, const struct hl_id *run_id,
 
 enum hl_err hl_run_end_write(struct hl_database *db)
 {
-    enum hl_err err = hl_new_run_write(db);
+    enum hl_err err = hl_turn_write(db);
+    if (!err)
+        err = hl_new_run_write(db);
     if (!err)
         err = add_results(db, db->run_ends, db->n_run_ends);
     for (size_t i = 0; i < db->n_run_ends && !err; i++)

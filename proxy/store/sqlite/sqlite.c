@@ -185,6 +185,8 @@ static void rollback(struct hl_driver *d)
     hl_new_delivery_forget(db);
     hl_app_forget_minutes(db);
     hl_running_run_forget(db);
+    hl_waiting_run_forget(&db->waiting);
+    hl_turn_forget_ahead(db);
     db->base.is_broken = false;
 }
 
@@ -241,7 +243,7 @@ void hl_sqlite_free(struct hl_database *db)
     hl_buf_fini(&db->blocked);
     hl_app_free_minutes(db);
     hl_data_dir_close(&db->dir);
-    hl_heads_fini(&db->heads);
+    hl_waiting_run_forget(&db->waiting);
     hl_known_webhook_fini(&db->webhooks);
     hl_running_run_forget(db);
     hl_id_map_fini(&db->running);

@@ -83,19 +83,53 @@ STORE_TEST(turns_are_kept_over_a_restart)
     expect_next(f, &ann[2]);
 }
 
+static void give_back(struct fixture *f, struct hl_claimed *c)
+{
+    struct hl_release *r = hl_release_new(c);
+    cr_assert_eq(ask(f, &f->worker, &r->m), HL_OK);
+    hl_release_free(r);
+}
+
 STORE_TEST(run_that_is_given_back_has_its_turn_still)
 {
     struct hl_id ann[2], ben;
     accept_as(f, "ann", HL_PRIORITY_NORMAL, &ann[0]);
     accept_as(f, "ann", HL_PRIORITY_NORMAL, &ann[1]);
     accept_as(f, "ben", HL_PRIORITY_NORMAL, &ben);
-    struct hl_release *r = hl_release_new(claim_one(f));
-    cr_assert(hl_id_eq(&r->claimed->run_id, &ann[0]));
-    cr_assert_eq(ask(f, &f->worker, &r->m), HL_OK);
-    hl_release_free(r);
+    struct hl_claimed *c = claim_one(f);
+    cr_assert(hl_id_eq(&c->run_id, &ann[0]));
+    give_back(f, c);
     expect_next(f, &ann[0]);
     expect_next(f, &ben);
     expect_next(f, &ann[1]);
+}
+
+/* All of a transaction: more than are read at once. */
+STORE_TEST(runs_that_are_claimed_together_come_in_their_order_and_what_was_given_back_first)
+{
+    enum { ALL = 100, FIRST = 50, BACK = 7 };
+    struct hl_id ids[ALL];
+    struct hl_claimed *claims[FIRST];
+    for (int i = 0; i < ALL; i++)
+        accept_as(f, "ann", HL_PRIORITY_NORMAL, &ids[i]);
+    give_credit(f, &f->worker, FIRST, false);
+    for (int i = 0; i < FIRST; i++) {
+        claims[i] = party_wait(&f->worker, HL_STORE_CLAIMED);
+        cr_assert(hl_id_eq(&claims[i]->run_id, &ids[i]), "%d", i);
+    }
+    for (int i = 0; i < BACK; i++)
+        give_back(f, claims[i]);
+    give_credit(f, &f->worker, ALL - FIRST + BACK, false);
+    for (int i = 0; i < ALL - FIRST + BACK; i++) {
+        struct hl_claimed *c = party_wait(&f->worker, HL_STORE_CLAIMED);
+        cr_assert(hl_id_eq(&c->run_id, &ids[i < BACK ? i : FIRST + i - BACK]), "%d", i);
+        cr_assert_eq(finish_run(f, &c->run_id, c->epoch, "done"), HL_OK);
+        hl_claimed_free(c);
+    }
+    for (int i = BACK; i < FIRST; i++)
+        hl_claimed_free(claims[i]);
+    settle(f);
+    cr_assert_null(party_look(&f->worker, HL_STORE_CLAIMED));
 }
 
 STORE_TEST(class_that_is_wished_comes_first_and_any_other_when_there_is_none)

@@ -169,16 +169,28 @@ DELETE FROM ticket WHERE number BETWEEN :first AND :last;
 
 -- turns: the queue ----------------------------------------------------------------------------------------------------
 
--- part: in_turn
--- A queued run of a class, with all that its worker is told.
-SELECT turn.number, turn.subject, turn.turn, run.has_begun, ticket.run_id, run.number IS NOT NULL,
+-- name: TURNS_FIRST
+SELECT class, subject, turn, number FROM turn WHERE class = :class ORDER BY turn, number LIMIT :max;
+
+-- name: TURNS_END
+-- Of the first of a class, up to one.
+DELETE FROM turn WHERE class = :class AND (turn, number) <= (:turn, :number);
+
+-- name: TURN_OTHER
+-- The first of those whose subjects are not in a list, a JSON array.
+SELECT class, subject, turn, number FROM turn
+WHERE class = :class AND subject NOT IN (SELECT value FROM json_each(:blocked))
+ORDER BY turn, number LIMIT 1;
+
+-- name: TICKET_CLAIM
+-- A queued run, with all that its worker is told.
+SELECT run.has_begun, ticket.run_id, run.number IS NOT NULL,
     app.name IS NOT NULL, run.app_id, run.attempt_log, ticket.start_by_ms, run.epoch, run.attempt, run.has_webhook,
     run.created_ms, ticket.timeout_ms, run.max_attempts, 0, {terms_columns_of(run)}, app.project, app.name, ticket.head, {body}
-FROM turn
-LEFT JOIN ticket ON ticket.number = turn.number
+FROM ticket
 LEFT JOIN run ON run.run_id = ticket.run_id
 LEFT JOIN app ON app.app_id = run.app_id
-WHERE turn.class = :class;
+WHERE ticket.number = :number;
 
 -- name: TURN_ADD
 -- rows: {HL_SQL_MANY}
@@ -189,16 +201,6 @@ DELETE FROM turn WHERE class = :class AND turn = :turn AND number = :number;
 
 -- name: TURN_EACH
 SELECT class, subject, turn FROM turn ORDER BY class, turn, number;
-
--- name: TURN_NEXT
-{in_turn}
-ORDER BY turn.turn, turn.number LIMIT 1;
-
--- name: TURN_NEXT_OTHER
--- Of those whose subjects are not in a list, a JSON array.
-{in_turn}
-    AND turn.subject NOT IN (SELECT value FROM json_each(:blocked))
-ORDER BY turn.turn, turn.number LIMIT 1;
 
 -- name: TURN_LOST
 -- At start: what is queued and has no turn.
