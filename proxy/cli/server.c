@@ -1,7 +1,7 @@
 /* server.c - see server.h; and the path and query of what it is asked for.
  * Promise: of an answer no more than a piece is held where it goes to a sink, and no more than hookline ever
  * answers where it does not.
- * Not here: the request itself (fetch.c), what is asked without a hookline (session.c). */
+ * Not here: the request itself (fetch.c), what is asked without a hookline (own_store.c). */
 #include "cli/server.h"
 
 #include <curl/curl.h>

@@ -1,36 +1,19 @@
 /* session.c - the REST interface for commands, through the control socket or on the store itself.
- * Owns: the settings, and without a sidecar store, loop and interface, for the command's time.
- * Not here: what is asked (token.c, runs.c), the interface (api/rest.c). */
+ * Owns: the settings, for the command's time. Not here: what is asked (token.c, runs.c). */
 #include "cli/session.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <limits.h>
-#include <linux/capability.h>
-#include <pwd.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "api/json.h"
-#include "api/rest.h"
-#include "api/rest_call.h"
-#include "auth/auth.h"
 #include "auth/json_load.h"
-#include "base/log.h"
-#include "body/body_reader.h"
 #include "cli/cli.h"
 #include "cli/config.h"
 #include "cli/fetch.h"
+#include "cli/own_store.h"
 #include "cli/own_words.h"
 #include "cli/server.h"
 #include "config/config.h"
-#include "http/url.h"
-#include "store/store.h"
-
-#define FOR_EVER_MS (UINT64_C(36500) * 24 * 3600 * 1000)
 
 struct hl_cli_session {
     const struct hl_cli *cli;
@@ -39,12 +22,7 @@ struct hl_cli_session {
     struct hl_cli_server server; /* with --url nothing of this machine is in use */
     struct hl_config *config;    /* NULL: it is another machine's */
     char *project; /* the running sidecar's HOOKLINE_PROJECT_ID, once asked for; owned */
-    /* no sidecar runs: the rest is in use */
-    bool has_loop;
-    uv_loop_t loop;
-    struct hl_store *store;
-    struct hl_auth *auth;
-    struct hl_rest *rest;
+    struct hl_cli_own_store own; /* no sidecar runs */
 };
 
 /* A shell's environment is seldom the sidecar's. */
@@ -78,102 +56,6 @@ const char *hl_cli_session_project(
     return asked;
 }
 
-/* ---- who we are ---- */
-
-/* Of what root may only this is left: to pass folders above the data directory that are closed to its owner, as systemd's
- * /var/lib/private is (DynamicUser=). libc has no function for it (capset(2)). */
-static bool keep_passage(bool is_needed)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct words[_LINUX_CAPABILITY_U32S_3];
-    if (syscall(SYS_capget, &header, words) != 0)
-        return false;
-    uint32_t kept = is_needed ? words[0].permitted & (1U << CAP_DAC_READ_SEARCH) : 0;
-    memset(words, 0, sizeof(words));
-    words[0].permitted = words[0].effective = kept;
-    return syscall(SYS_capset, &header, words) == 0;
-}
-
-/* Root makes no files in a directory of somebody else's, and nobody a store where there is none: a
- * token of that one would be good nowhere. With postgres the store is elsewhere. */
-static int become_owner(const struct hl_cli *cli, const struct hl_config *config)
-{
-    struct stat dir;
-    const char *data_dir = config->data_dir.p;
-    bool exists = stat(data_dir, &dir) == 0;
-    bool is_root = geteuid() == 0;
-    if (!exists && config->store == HL_STORE_POSTGRES)
-        return HL_CLI_OK;
-    if (!exists && !is_root && errno != ENOENT)
-        return HL_CLI_OK; /* connecting says what is wrong */
-    if (!exists)
-        return hl_cli_fail(cli,
-            "there is no data directory %s: start hookline first, or create it, owned by the user "
-            "who will run hookline (HOOKLINE_DATA_DIR names it)",
-            data_dir);
-    if (!is_root || dir.st_uid == 0)
-        return HL_CLI_OK;
-    if (prctl(PR_SET_KEEPCAPS, 1) != 0 || setgroups(1, &dir.st_gid) != 0 ||
-        setgid(dir.st_gid) != 0 || setuid(dir.st_uid) != 0 ||
-        !keep_passage(access(data_dir, X_OK) != 0))
-        return hl_cli_fail(cli, "cannot become the owner of %s: %s", data_dir, strerror(errno));
-    return HL_CLI_OK;
-}
-
-/* ---- the store itself ---- */
-
-/* A shell's variables are seldom the sidecar's: what its settings decide about what is stored (how
- * long, how much, whether an interrupted run is run again, how often a webhook is tried) is left to
- * its next start. */
-static void leave_to_sidecar(struct hl_config *config)
-{
-    config->retention_ms = FOR_EVER_MS;
-    config->store_max_bytes.bytes = UINT64_MAX;
-    config->run_attempts = 0;
-    config->webhook_attempts = 0;
-}
-
-/* A store is made for what is put into it, not for a question. */
-static bool has_store(const struct hl_config *config)
-{
-    char path[PATH_MAX];
-    struct stat file;
-    int n = snprintf(path, sizeof(path), "%s/hookline.db", config->data_dir.p);
-    return config->store != HL_STORE_SQLITE || n < 0 || (size_t)n >= sizeof(path) ||
-           stat(path, &file) == 0 || errno != ENOENT;
-}
-
-static int open_store(struct hl_cli_session *session)
-{
-    char why[512] = "out of memory";
-    const struct hl_cli *cli = session->cli;
-    if (session->config->store == HL_STORE_MEMORY)
-        return hl_cli_fail(cli,
-            "no sidecar answers on %s/" HL_CONTROL_SOCKET
-            ", and with HOOKLINE_STORE=memory nothing outlives one",
-            session->config->data_dir.p);
-    if (!session->adds && !has_store(session->config))
-        return hl_cli_fail(cli,
-            "no hookline runs on the data directory %s, and none ever did: there is nothing in it "
-            "(HOOKLINE_DATA_DIR names another one)",
-            session->config->data_dir.p);
-    hl_log_setup(HL_LOG_ERROR, HL_LOG_PLAIN);
-    leave_to_sidecar(session->config);
-    if (hl_store_open(&session->store, session->config, why, sizeof(why)) != HL_OK)
-        return hl_cli_fail(cli, "no sidecar answers on its control socket; %s", why);
-    /* nobody's token is checked, no keys are fetched */
-    session->config->auth = HL_AUTH_NONE;
-    session->config->admin_auth = HL_ADMIN_AUTH_NONE;
-    if (hl_auth_open(&session->auth, session->config, session->store, why, sizeof(why)) != HL_OK)
-        return hl_cli_fail(cli, "%s", why);
-    session->has_loop = uv_loop_init(&session->loop) == 0;
-    struct hl_rest_parts parts = {
-        .config = session->config, .store = session->store, .auth = session->auth};
-    if (session->has_loop)
-        session->rest = hl_rest_new(&session->loop, &parts);
-    return session->rest ? HL_CLI_OK : hl_cli_fail(cli, "out of memory");
-}
-
 static int find_sidecar(struct hl_cli_session *session)
 {
     const char *dir = session->config->data_dir.p;
@@ -182,7 +64,7 @@ static int find_sidecar(struct hl_cli_session *session)
     if (session->has_server)
         return HL_CLI_OK;
     if (connecting.error == ENOENT || connecting.error == ECONNREFUSED)
-        return open_store(session);
+        return hl_cli_own_store_open(&session->own, session->cli, session->config, session->adds);
     if (connecting.error == EACCES || connecting.error == EPERM)
         return hl_cli_fail(session->cli,
             "the data directory %s belongs to another user: run this as that user, or as root",
@@ -195,7 +77,7 @@ static int open_here(struct hl_cli_session *session, const struct hl_cli *cli)
 {
     int status = hl_cli_load_config(cli, &session->config);
     if (status == HL_CLI_OK)
-        status = become_owner(cli, session->config);
+        status = hl_cli_become_owner(cli, session->config);
     if (status == HL_CLI_OK)
         status = find_sidecar(session);
     return status;
@@ -241,17 +123,7 @@ void hl_cli_session_close(struct hl_cli_session *session)
         return;
     if (session->has_server)
         hl_cli_server_close(&session->server);
-    hl_auth_stop(session->auth);
-    if (session->store)
-        hl_store_close(session->store);
-    if (session->rest)
-        hl_rest_close(session->rest);
-    if (session->has_loop) {
-        uv_run(&session->loop, UV_RUN_DEFAULT);
-        hl_rest_free(session->rest);
-        uv_loop_close(&session->loop);
-    }
-    hl_auth_free(session->auth);
+    hl_cli_own_store_close(&session->own);
     hl_config_free(session->config);
     free(session->project);
     free(session);
@@ -279,106 +151,6 @@ const struct hl_config *hl_cli_session_config(const struct hl_cli_session *sessi
 
 /* ---- asking ---- */
 
-struct store_call {
-    struct hl_rest_call call;
-    bool is_done;
-};
-
-static void on_reply(struct hl_rest_call *call)
-{
-    HL_CONTAINER_OF(call, struct store_call, call)->is_done = true;
-}
-
-/* A body that is not in memory, on its way to the sink or, without one, to `out`. */
-struct file_reading {
-    struct hl_cli_sink *sink;
-    struct hl_buf *out;
-    enum hl_err err;
-    bool is_given, is_over, is_ended;
-};
-
-static void on_piece(void *owner, enum hl_err err, struct hl_str piece, bool is_last)
-{
-    struct file_reading *r = owner;
-    r->err = err;
-    r->is_given = true;
-    if (err == HL_OK && r->sink)
-        r->is_ended = !r->sink->on_bytes(r->sink, piece);
-    else if (err == HL_OK)
-        r->err = hl_buf_append_str(r->out, piece);
-    r->is_over = is_last || r->is_ended || r->err != HL_OK;
-}
-
-static int read_file(struct hl_cli_session *session, struct hl_body *file, struct hl_cli_sink *sink,
-    struct hl_buf *out)
-{
-    struct file_reading r = {.sink = sink, .out = out, .err = HL_ERR_NOMEM};
-    struct hl_body_reader *reader =
-        hl_body_reader_new(&session->loop, hl_store_data_dir(session->store), file, on_piece, &r);
-    bool is_asked = reader != NULL;
-    while (is_asked && !r.is_over) {
-        r.is_given = false;
-        is_asked = hl_body_reader_next(reader);
-        while (is_asked && !r.is_given)
-            uv_run(&session->loop, UV_RUN_ONCE);
-    }
-    hl_body_reader_free(reader);
-    if (r.is_ended)
-        return HL_CLI_FAILED;
-    return is_asked && r.err == HL_OK
-               ? HL_CLI_OK
-               : hl_cli_fail(session->cli, "the kept body cannot be read: %s", hl_err_text(r.err));
-}
-
-/* What is in memory goes to the sink, too, if it is what was asked for. */
-static int pass_on(struct hl_cli_sink *sink, struct hl_cli_answer *a)
-{
-    if (!sink || !hl_cli_is_good(a->status))
-        return HL_CLI_OK;
-    bool goes_on = sink->on_bytes(sink, hl_buf_str(&a->body));
-    hl_buf_fini(&a->body);
-    return goes_on ? HL_CLI_OK : HL_CLI_FAILED;
-}
-
-static int ask_store(
-    struct hl_cli_session *session, const struct hl_cli_request *request, struct hl_cli_answer *a)
-{
-    struct hl_target split;
-    const char *method = request->method;
-    if (!hl_target_split(hl_str_from(request->target), &split))
-        return hl_cli_fail(
-            session->cli, "\"%s\" is not a path that can be requested", request->target);
-    struct store_call local = {.call = {.method = *method == 'G'   ? HL_METHOD_GET
-                                                  : *method == 'P' ? HL_METHOD_POST
-                                                                   : HL_METHOD_DELETE,
-                                   .path = split.path,
-                                   .query = split.query,
-                                   .body = request->body,
-                                   .is_operator = true,
-                                   .asker = {.via = "command", .has_uid = true, .uid = getuid()},
-                                   .on_reply = on_reply}};
-    hl_rest_begin(session->rest, &local.call);
-    hl_rest_keep_loop(session->rest, true);
-    while (!local.is_done)
-        uv_run(&session->loop, UV_RUN_ONCE);
-    hl_rest_keep_loop(session->rest, false);
-    struct hl_reply *reply = &local.call.reply;
-    a->status = reply->status;
-    a->body = reply->body;
-    hl_buf_init(&reply->body, 0);
-    int status = HL_CLI_OK;
-    if (hl_reply_has_file(reply))
-        status = read_file(
-            session, &reply->file, hl_cli_is_good(a->status) ? request->sink : NULL, &a->body);
-    else if (!*reply->content_type &&
-             hl_json_write(json_pack("{s:s}", "detail", reply->detail), &a->body))
-        status = hl_cli_fail(session->cli, "out of memory");
-    else
-        status = pass_on(request->sink, a);
-    hl_reply_fini(reply);
-    return status;
-}
-
 int hl_cli_refuse(const struct hl_cli_session *session, const char *target, unsigned answered,
     const json_t *answer)
 {
@@ -404,7 +176,7 @@ static int ask(
     *a = (struct hl_cli_answer){.status = 0};
     hl_buf_init(&a->body, 0);
     return session->has_server ? hl_cli_server_ask(&session->server, session->cli, request, a)
-                               : ask_store(session, request, a);
+                               : hl_cli_own_store_ask(&session->own, request, a);
 }
 
 static json_t *parse(const struct hl_cli_answer *a)
