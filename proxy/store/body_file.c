@@ -177,6 +177,17 @@ enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int 
     return *fd < 0 ? hl_err_from_errno(errno) : HL_OK;
 }
 
+bool hl_body_file_is_of_size(const char *data_dir, const struct hl_id *id, uint64_t size)
+{
+    int fd;
+    struct stat st;
+    if (hl_body_file_open(data_dir, id, &fd) != HL_OK)
+        return false;
+    bool is = fstat(fd, &st) == 0 && (uint64_t)st.st_size == size;
+    close(fd);
+    return is;
+}
+
 void hl_body_file_remove(const char *data_dir, const struct hl_id *id)
 {
     char path[HL_PATH_MAX];

@@ -40,6 +40,8 @@ HL_MUST_CHECK enum hl_err hl_body_file_link(
     const char *data_dir, const struct hl_id *from, const struct hl_id *to);
 /* Opens bodies/<last 2 hex>/<id> for reading. */
 HL_MUST_CHECK enum hl_err hl_body_file_open(const char *data_dir, const struct hl_id *id, int *fd);
+/* Whether bodies/… has it, with so many bytes. */
+bool hl_body_file_is_of_size(const char *data_dir, const struct hl_id *id, uint64_t size);
 /* Removes both names, whichever exists. */
 void hl_body_file_remove(const char *data_dir, const struct hl_id *id);
 

@@ -1,8 +1,6 @@
 /* backup.c - see backup.h. A process of its own, beside the one that has the store open.
- * Promise: the copy is of one moment, bodies' files included, and nothing waits for it: the database is read
- * in one transaction, and while that goes on nobody unlinks a body's file (data_dir.h). Until it is whole,
- * a mark in the directory keeps a start away from it.
- * The connection is opened read-only: only the store's own may write or checkpoint (database.c). */
+ * Promise: the copy is of one moment, bodies' files included, and nothing waits for it (snapshot.h). Until it is
+ * whole, a mark in the directory keeps a start away from it. */
 #include "store/sqlite/backup.h"
 
 #include <errno.h>
@@ -25,6 +23,7 @@
 #include "store/path.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/snapshot.h"
 #include "store/sqlite/statement.h"
 
 #define MARK       "backup"
@@ -36,8 +35,7 @@
 struct backup {
     const char *from, *to;
     uint64_t rate;
-    sqlite3 *db;   /* in a transaction, once it is open */
-    int bodies_fd; /* locked; -1: not yet */
+    struct hl_snapshot moment;
     uint64_t began_us, read_bytes;
     char *buffer; /* COPY_BYTES */
     struct hl_backed_up *done;
@@ -62,47 +60,6 @@ static enum hl_err explain_db(struct backup *b, sqlite3 *db, int rc, const char 
     snprintf(b->why, b->why_len, "%s: %s", path, sqlite3_errmsg(db));
     enum hl_err err = hl_sql_err(db, rc);
     return err ? err : HL_ERR_IO;
-}
-
-/* ---- one moment ---- */
-
-static enum hl_err open_source(struct backup *b)
-{
-    char path[HL_PATH_MAX];
-    struct stat st;
-    enum hl_err err = hl_path(path, "%s/hookline.db", b->from);
-    if (err)
-        return explain(b, err, "cannot read", b->from);
-    if (stat(path, &st) < 0)
-        return explain_errno(b, "cannot read the store", path);
-    if (st.st_size == 0)
-        return explain(b, HL_ERR_NOT_FOUND, "there is no store in", path);
-    int rc = sqlite3_open_v2(path, &b->db, SQLITE_OPEN_READONLY, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(b->db, 10000);
-    if (rc != SQLITE_OK)
-        return explain_db(b, b->db, rc, path);
-    return HL_OK;
-}
-
-static enum hl_err begin(struct backup *b)
-{
-    enum hl_err err = open_source(b);
-    if (err)
-        return err;
-    b->bodies_fd = hl_data_dir_hold_bodies(b->from);
-    if (b->bodies_fd < 0)
-        return explain_errno(b, "cannot protect from removal the bodies in", b->from);
-    int rc = sqlite3_exec(b->db, "BEGIN; SELECT 1 FROM sqlite_schema", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? HL_OK : explain_db(b, b->db, rc, b->from);
-}
-
-static void end(struct backup *b)
-{
-    sqlite3_close(b->db);
-    if (b->bodies_fd >= 0)
-        close(b->bodies_fd);
-    free(b->buffer);
 }
 
 /* Sleeps for as long as it is ahead of its rate. */
@@ -178,17 +135,6 @@ static enum hl_err make_place(struct backup *b)
 
 /* ---- bodies ---- */
 
-static bool is_of_size(const char *dir, const struct hl_id *id, uint64_t size)
-{
-    int fd;
-    struct stat st;
-    if (hl_body_file_open(dir, id, &fd) != HL_OK)
-        return false;
-    bool is = fstat(fd, &st) == 0 && (uint64_t)st.st_size == size;
-    close(fd);
-    return is;
-}
-
 static enum hl_err copy_bytes(struct backup *b, int from, int to)
 {
     for (;;) {
@@ -222,13 +168,16 @@ static enum hl_err copy_body(struct backup *b, const struct hl_id *id)
 }
 
 /* One with that name and length is that one: what has its final name never changes. */
-static enum hl_err bring_body(struct backup *b, const struct hl_id *id, uint64_t size)
+static enum hl_err bring_body(
+    void *data, const struct hl_id *id, uint64_t size, const struct hl_id *run_id)
 {
-    if (is_of_size(b->to, id, size)) {
+    struct backup *b = data;
+    (void)run_id;
+    if (hl_body_file_is_of_size(b->to, id, size)) {
         b->done->kept++;
         return HL_OK;
     }
-    if (!is_of_size(b->from, id, size)) {
+    if (!hl_body_file_is_of_size(b->from, id, size)) {
         b->done->missing++;
         return HL_OK;
     }
@@ -237,27 +186,11 @@ static enum hl_err bring_body(struct backup *b, const struct hl_id *id, uint64_t
     return err ? explain(b, err, "cannot copy a body to", b->to) : HL_OK;
 }
 
-#define EACH_FILE                                                                                  \
-    "SELECT body_file, body_size, run_id FROM ticket WHERE body_file IS NOT NULL"                  \
-    " UNION ALL SELECT body_file, body_size, run_id FROM result WHERE body_file IS NOT NULL"       \
-    " UNION ALL SELECT body_file, body_size, run_id FROM request WHERE body_file IS NOT NULL"
-
 static enum hl_err bring_bodies(struct backup *b)
 {
-    sqlite3_stmt *st = NULL;
-    enum hl_err err = HL_OK;
-    int rc = sqlite3_prepare_v2(b->db, EACH_FILE, -1, &st, NULL);
-    while (rc == SQLITE_OK && !err && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct hl_sql_row row = {.st = st};
-        struct hl_id id;
-        rc = SQLITE_OK;
-        if (hl_sql_id(&row, &id))
-            err = bring_body(b, &id, (uint64_t)hl_sql_int(&row));
-    }
-    sqlite3_finalize(st);
-    if (!err && rc != SQLITE_DONE)
-        err = explain_db(b, b->db, rc, b->from);
-    return err;
+    b->why[0] = '\0';
+    enum hl_err err = hl_snapshot_each_body(&b->moment, bring_body, b);
+    return err && !b->why[0] ? explain_db(b, b->moment.db, SQLITE_ERROR, b->from) : err;
 }
 
 /* What an earlier backup to this place had, and the store has no more. */
@@ -286,7 +219,7 @@ static enum hl_err drop_unnamed(struct backup *b)
     sqlite3_stmt *st = NULL;
     enum hl_err err = hl_path(bodies, "%s/bodies", b->to);
     DIR *dir = err ? NULL : opendir(bodies);
-    int rc = sqlite3_prepare_v2(b->db,
+    int rc = sqlite3_prepare_v2(b->moment.db,
         "SELECT 1 WHERE EXISTS (SELECT 1 FROM ticket WHERE body_file = ?1) OR EXISTS (SELECT 1 "
         "FROM "
         "result WHERE body_file = ?1) OR EXISTS (SELECT 1 FROM request WHERE body_file = ?1)",
@@ -297,26 +230,16 @@ static enum hl_err drop_unnamed(struct backup *b)
     if (dir)
         closedir(dir);
     sqlite3_finalize(st);
-    return rc == SQLITE_OK ? err : explain_db(b, b->db, rc, b->from);
+    return rc == SQLITE_OK ? err : explain_db(b, b->moment.db, rc, b->from);
 }
 
 /* ---- the database ---- */
 
-static int64_t ask(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *st = NULL;
-    int64_t n = 0;
-    if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
-        n = sqlite3_column_int64(st, 0);
-    sqlite3_finalize(st);
-    return n;
-}
-
 /* In its own transaction: what is written meanwhile is not seen, and begins nothing anew. */
 static int copy_pages(struct backup *b, sqlite3 *copy)
 {
-    uint64_t page = (uint64_t)ask(b->db, "PRAGMA page_size");
-    sqlite3_backup *pages = sqlite3_backup_init(copy, "main", b->db, "main");
+    uint64_t page = (uint64_t)hl_snapshot_ask(&b->moment, "PRAGMA page_size");
+    sqlite3_backup *pages = sqlite3_backup_init(copy, "main", b->moment.db, "main");
     if (!pages)
         return sqlite3_errcode(copy);
     int rc;
@@ -393,7 +316,7 @@ enum hl_err hl_backup(const struct hl_config *config, const char *to, uint64_t r
     struct backup b = {.from = config->data_dir.p,
         .to = to,
         .rate = rate,
-        .bodies_fd = -1,
+        .moment.bodies_fd = -1,
         .began_us = hl_clock_mono_us(),
         .buffer = malloc(COPY_BYTES),
         .done = done,
@@ -404,7 +327,8 @@ enum hl_err hl_backup(const struct hl_config *config, const char *to, uint64_t r
     if (!err)
         err = hl_backup_check(b.from, why, why_len); /* and would pass for one that is finished */
     if (!err)
-        err = b.buffer ? begin(&b) : explain(&b, HL_ERR_NOMEM, "cannot copy", b.from);
+        err = b.buffer ? hl_snapshot_begin(&b.moment, b.from, why, why_len)
+                       : explain(&b, HL_ERR_NOMEM, "cannot copy", b.from);
     if (!err)
         err = make_place(&b);
     if (!err && config->key_file.n == 0)
@@ -417,7 +341,8 @@ enum hl_err hl_backup(const struct hl_config *config, const char *to, uint64_t r
         err = drop_unnamed(&b);
     if (!err)
         err = mark(&b, FINISHED);
-    end(&b);
+    hl_snapshot_end(&b.moment);
+    free(b.buffer);
     return err;
 }
 
@@ -434,102 +359,4 @@ enum hl_err hl_backup_check(const char *data_dir, char *why, size_t why_len)
         "backup, or restore another",
         data_dir);
     return HL_ERR_INVALID;
-}
-
-/* ---- looking through ---- */
-
-static enum hl_err report_rows(struct backup *b, const char *sql, struct hl_buf *problems)
-{
-    sqlite3_stmt *st = NULL;
-    enum hl_err err = HL_OK;
-    int rc = sqlite3_prepare_v2(b->db, sql, -1, &st, NULL);
-    while (rc == SQLITE_OK && !err && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        const char *line = (const char *)sqlite3_column_text(st, 0);
-        rc = SQLITE_OK;
-        if (line && strcmp(line, "ok") != 0)
-            err = hl_buf_printf(problems, "%s\n", line);
-    }
-    if (!err && rc != SQLITE_DONE)
-        err = hl_buf_printf(problems, "%s\n", sqlite3_errmsg(b->db));
-    sqlite3_finalize(st);
-    return err;
-}
-
-static enum hl_err report_bodies(
-    struct backup *b, struct hl_looked_through *done, struct hl_buf *problems)
-{
-    sqlite3_stmt *st = NULL;
-    enum hl_err err = HL_OK;
-    int rc = sqlite3_prepare_v2(b->db, EACH_FILE, -1, &st, NULL);
-    while (rc == SQLITE_OK && !err && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct hl_sql_row row = {.st = st};
-        struct hl_id id, run_id;
-        char file[HL_ID_TEXT], run[HL_ID_TEXT];
-        rc = SQLITE_OK;
-        if (!hl_sql_id(&row, &id))
-            continue;
-        done->bodies++;
-        uint64_t size = (uint64_t)hl_sql_int(&row);
-        hl_sql_id(&row, &run_id);
-        if (is_of_size(b->from, &id, size))
-            continue;
-        hl_id_format(&id, file);
-        hl_id_format(&run_id, run);
-        err = hl_buf_printf(problems,
-            "the file %.*s of the run %.*s is missing or has another length\n", HL_ID_TEXT, file,
-            HL_ID_TEXT, run);
-    }
-    sqlite3_finalize(st);
-    return err;
-}
-
-/* Only what is there can be wrong: a key that is kept elsewhere is not missed. */
-static enum hl_err report_key(struct backup *b, struct hl_str key_file,
-    struct hl_looked_through *done, struct hl_buf *problems)
-{
-    char path[HL_PATH_MAX], why[HL_PATH_MAX];
-    struct hl_key key;
-    struct stat st;
-    uint8_t stored[HL_KEY_SIZE];
-    int n;
-    enum hl_err err = hl_key_path(path, key_file, b->from);
-    if (err)
-        return err;
-    done->has_key = stat(path, &st) == 0;
-    if (!done->has_key)
-        return HL_OK;
-    if (hl_key_load(&key, path, HL_KEY_MISSED, why, sizeof(why)) != HL_OK)
-        return hl_buf_printf(problems, "%s\n", why);
-    int rc = hl_meta_read_key_check(b->db, stored, &n);
-    bool is_other = rc == SQLITE_OK && n >= 0 &&
-                    (n != HL_KEY_SIZE || memcmp(stored, key.check, HL_KEY_SIZE) != 0);
-    hl_key_wipe(&key);
-    return is_other ? hl_buf_printf(
-                          problems, "the key file %s is not the one that it was made with\n", path)
-                    : HL_OK;
-}
-
-enum hl_err hl_look_through(const char *data_dir, struct hl_str key_file,
-    struct hl_looked_through *done, struct hl_buf *problems, char *why, size_t why_len)
-{
-    *done = (struct hl_looked_through){0};
-    struct backup b = {.from = data_dir, .bodies_fd = -1, .why = why, .why_len = why_len};
-    enum hl_err err = hl_backup_check(data_dir, why, why_len);
-    if (!err)
-        err = begin(&b);
-    if (!err)
-        err = report_rows(&b, "PRAGMA integrity_check(100)", problems);
-    if (!err)
-        err = report_rows(&b,
-            "SELECT 'a row of ' || \"table\" || ' names one of ' || parent || ' that does not "
-            "exist' FROM pragma_foreign_key_check LIMIT 100",
-            problems);
-    if (!err)
-        err = report_bodies(&b, done, problems);
-    if (!err)
-        err = report_key(&b, key_file, done, problems);
-    if (!err)
-        done->runs = (uint64_t)ask(b.db, "SELECT count(*) FROM run");
-    end(&b);
-    return err;
 }
