@@ -298,6 +298,12 @@ static bool open_admin(struct hl_control *ctl, char *why, size_t why_len)
            HL_OK;
 }
 
+static enum hl_app_gate gate_rule(const struct hl_config *config)
+{
+    bool has_check = config->app_health_path.n > 0 || config->app_warmup.n > 0;
+    return has_check ? config->app_health_gate : HL_APP_GATE_OFF;
+}
+
 static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
 {
     const struct hl_config *config = ctl->config;
@@ -306,7 +312,7 @@ static bool start_all(struct hl_control *ctl, char *why, size_t why_len)
     ctl->service.readiness = &ctl->readiness;
     ctl->service.app = &ctl->supervisor.gauges;
     hl_pool_group_init(&ctl->service.connections, config->app_keepalive, config->app_concurrency);
-    hl_gate_close_at_start(&ctl->service.connections.gate, config);
+    hl_gate_close_at_start(&ctl->service.connections.gate, gate_rule(config));
     if (!check_limits(config, why, why_len) || !probe_ports(config, why, why_len) ||
         !start_loop(ctl, why, why_len) || !prepare_tls(ctl, why, why_len) ||
         !prepare_app(ctl, why, why_len) || !open_store(ctl, why, why_len) ||

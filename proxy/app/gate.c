@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
-#include "config/config.h"
 
 void hl_gate_init(struct hl_gate *gate)
 {
@@ -20,10 +19,9 @@ void hl_gate_init(struct hl_gate *gate)
     hl_list_init(&gate->seats);
 }
 
-void hl_gate_close_at_start(struct hl_gate *gate, const struct hl_config *config)
+void hl_gate_close_at_start(struct hl_gate *gate, enum hl_app_gate rule)
 {
-    bool has_check = config->app_health_path.n > 0 || config->app_warmup.n > 0;
-    gate->rule = has_check ? config->app_health_gate : HL_APP_GATE_OFF;
+    gate->rule = rule;
     atomic_store(&gate->word, gate->rule == HL_APP_GATE_OFF ? HL_GATE_LOST : HL_GATE_SHUT);
     atomic_store(&gate->closed_ms, hl_clock_mono_ms());
 }

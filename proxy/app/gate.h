@@ -16,7 +16,6 @@
 #include "loop/mailbox.h"
 
 struct hl_cause;
-struct hl_config;
 
 enum hl_gate_state {
     HL_GATE_OPEN, /* calls go in, queued runs are claimed */
@@ -65,8 +64,8 @@ struct hl_gate_wait {
 
 /* Open, and never shut: until hl_gate_close_at_start. */
 void hl_gate_init(struct hl_gate *gate);
-/* Before the threads start: nothing is known of the app yet. */
-void hl_gate_close_at_start(struct hl_gate *gate, const struct hl_config *config);
+/* Before the threads start: nothing is known of the app yet. OFF: nor will anybody look. */
+void hl_gate_close_at_start(struct hl_gate *gate, enum hl_app_gate rule);
 void hl_gate_seat_init(struct hl_gate_seat *seat, struct hl_gate *gate, struct hl_mailbox *mailbox);
 
 /* Any thread. */

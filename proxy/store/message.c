@@ -3,7 +3,6 @@
  * from elsewhere and go on elsewhere. */
 #include "store/message.h"
 
-#include "config/config.h"
 #include "store/accept.h"
 #include "store/alert.h"
 #include "store/claim.h"
@@ -12,14 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define DAY_MS (24 * 3600 * INT64_C(1000))
-
-int64_t hl_store_key_ms(const struct hl_config *config)
-{
-    int64_t retention_ms = (int64_t)config->retention_ms;
-    return retention_ms < DAY_MS ? retention_ms : DAY_MS;
-}
 
 /* The strings of an accept; those of it that a row has are the drivers' to bind. */
 static const struct hl_column accept_columns[] = {

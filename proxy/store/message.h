@@ -11,7 +11,6 @@
 struct hl_accept;
 struct hl_cancel_run;
 struct hl_claimed;
-struct hl_config;
 struct hl_finish;
 
 /* What a database says of them, in this order; secrets as they are sealed there. */
@@ -40,7 +39,11 @@ static inline bool hl_store_message_asks_what_runs(const struct hl_store_msg *m)
 }
 
 /* How long an Idempotency-Key is kept, in ms: as long as its run, a day at most. */
-int64_t hl_store_key_ms(const struct hl_config *config);
+static inline int64_t hl_store_key_ms(uint64_t retention_ms)
+{
+    const uint64_t day_ms = UINT64_C(24) * 3600 * 1000;
+    return (int64_t)(retention_ms < day_ms ? retention_ms : day_ms);
+}
 
 /* It is answered by what is handed out, if at all. */
 static inline bool hl_store_message_is_credit(const struct hl_store_msg *m)

@@ -281,7 +281,7 @@ static enum hl_err read_config(
     s->role = config->role;
     s->retention_ms = config->retention_ms;
     s->stream_retention_ms = config->stream_retention_ms;
-    s->idem_ms = (uint64_t)hl_store_key_ms(config);
+    s->idem_ms = (uint64_t)hl_store_key_ms(config->retention_ms);
     s->store_max = config->store_max_bytes;
     s->run_attempts = config->run_attempts;
     s->keep_requests = config->keep_requests;

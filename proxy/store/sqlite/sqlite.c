@@ -86,7 +86,7 @@ enum hl_err hl_sqlite_open_key(struct hl_database *db, const char *store_path, b
 static void configure(struct hl_database *db, const struct hl_config *config, uint64_t max_bytes)
 {
     db->retention_ms = (int64_t)config->retention_ms;
-    db->idem_ms = hl_store_key_ms(config);
+    db->idem_ms = hl_store_key_ms(config->retention_ms);
     db->run_attempts = config->run_attempts;
     db->keep_requests = config->keep_requests;
     db->retries_interrupted = config->retry_on.interrupted;

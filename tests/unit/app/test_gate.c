@@ -7,12 +7,10 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
-#include "config/config.h"
 #include "loop/thread.h"
 
 #define SEATS 3
 
-static struct hl_config config;
 static struct hl_gate gate;
 static struct hl_gate_seat seats[SEATS];
 static struct hl_mailbox boxes[SEATS];
@@ -35,9 +33,7 @@ TestSuite(gate, .init = begin, .timeout = 180);
 
 static void start(enum hl_app_gate rule)
 {
-    config.app_health_path = HL_STR("/health");
-    config.app_health_gate = rule;
-    hl_gate_close_at_start(&gate, &config);
+    hl_gate_close_at_start(&gate, rule);
 }
 
 static void check(enum hl_cause_kind kind, bool is_ready)
@@ -117,9 +113,9 @@ Test(gate, turns_by_what_checks_find_and_by_its_rule)
     }
 }
 
-Test(gate, holds_nobody_without_a_health_path)
+Test(gate, holds_nobody_where_nobody_looks)
 {
-    hl_gate_close_at_start(&gate, &(struct hl_config){.app_health_gate = START});
+    hl_gate_close_at_start(&gate, OFF);
     cr_assert_eq(hl_gate_state(&gate), HL_GATE_LOST);
     hl_gate_close(&gate, "the app ended");
     cr_assert_not(hl_gate_is_shut(&gate));

@@ -12,7 +12,6 @@
 
 #include "app/upstream.h"
 #include "app/upstream_wait.h"
-#include "config/config.h"
 #include "loop_fixture.h"
 
 static struct hl_app_url url = {.host = (char *)"127.0.0.1"};
@@ -572,7 +571,7 @@ static void turn_gate(enum hl_cause_kind found)
 
 static void wait_for_2xx(void)
 {
-    hl_gate_close_at_start(&group.gate, &(struct hl_config){.app_health_path = HL_STR("/health")});
+    hl_gate_close_at_start(&group.gate, HL_APP_GATE_START);
 }
 
 Test(pool, connects_nobody_while_the_gate_is_shut_and_everybody_at_once_when_it_opens)
@@ -639,7 +638,7 @@ Test(pool, opens_what_was_only_lost_with_a_connection_of_its_own)
 {
     app_listen(0);
     open_pool();
-    hl_gate_close_at_start(&group.gate, &(struct hl_config){.app_health_path = HL_STR("")});
+    hl_gate_close_at_start(&group.gate, HL_APP_GATE_OFF);
     cr_assert_eq(hl_gate_state(&group.gate), HL_GATE_LOST);
     hl_pool_put(connect_one());
     cr_assert(hl_gate_is_open(&group.gate));

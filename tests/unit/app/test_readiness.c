@@ -187,7 +187,7 @@ Test(readiness, opens_the_gate_when_the_warm_up_of_each_start_was_answered_well)
     config.app_warmup = HL_STR("POST /warm");
     config.app_health_path = HL_STR("/health");
     config.response_grace_period_ms = 600000;
-    hl_gate_close_at_start(&calls.gate, &config);
+    hl_gate_close_at_start(&calls.gate, HL_APP_GATE_START);
     app_listen(0);
     start();
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -540,8 +540,7 @@ Test(readiness, may_end_in_the_middle_of_a_probe)
 static void wait_for_2xx(enum hl_app_gate rule)
 {
     config.app_health_path = HL_STR("/health");
-    config.app_health_gate = rule;
-    hl_gate_close_at_start(&calls.gate, &config);
+    hl_gate_close_at_start(&calls.gate, rule);
     answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     app_listen(0);
     start();
