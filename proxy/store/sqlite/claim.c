@@ -55,7 +55,8 @@ static enum hl_err read_columns(struct hl_sql_row *row, struct hl_stored_run *ru
     return is_whole ? HL_OK : HL_ERR_CORRUPT;
 }
 
-/* What its rows say. `*id` is known in any case. NOT_FOUND, CONFLICT, CORRUPT: it cannot be handed out, see pass_over. */
+/* What its rows say. NOT_FOUND, CONFLICT, CORRUPT: it cannot be handed out, see pass_over. The transaction is broken where they
+ * cannot be read just now. */
 static enum hl_err read_claim(
     struct hl_database *db, struct hl_stored_run *run, struct hl_id *id, struct hl_claimed **out)
 {
@@ -66,7 +67,7 @@ static enum hl_err read_claim(
     hl_sql_bind_int(args, HL_SQL_P_NUMBER, run->number);
     enum hl_err err = hl_database_row(db, HL_SQL_TICKET_CLAIM, &row);
     if (err)
-        return err;
+        return hl_database_end(db, err);
     err = read_columns(&row, run, &claimed, &bytes);
     *id = claimed.run_id;
     if (!err)
@@ -166,7 +167,7 @@ static enum hl_err claim_stored(
     struct hl_stored_run run = {
         .number = turn.number, .state = HL_RUN_RUNNING, .is_async = true, .place = turn.place};
     err = find_claim(db, &run, &run_id, out);
-    if (err == HL_ERR_NOMEM)
+    if (err == HL_ERR_NOMEM || db->base.is_broken)
         return err;
     if (!err)
         err = ask_quota(db, &run.place, *out);

@@ -18,15 +18,22 @@ static enum hl_err failed(struct hl_database *db, enum hl_sql which, int rc)
         HL_LOG(ERROR, "store: the database refused a statement",
             HL_LOG_TEXT("why", sqlite3_errmsg(db->db)), HL_LOG_INT("code", rc),
             HL_LOG_TEXT("statement", hl_sql_statements[which].name));
-    /* Without memory or space it may have rolled back by itself: what came next would be in no transaction. */
     if (sqlite3_get_autocommit(db->db))
         db->base.is_broken = true;
     return err ? err : HL_ERR_IO;
 }
 
+/* SQLite may have rolled back by itself: what came next would be a transaction of its own. */
+static bool is_over(const struct hl_database *db, enum hl_sql which)
+{
+    return db->base.is_broken && which != HL_SQL_ROLLBACK;
+}
+
 enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 {
     HL_ASSERT(db->args[which].unbound == 0);
+    if (is_over(db, which))
+        return HL_ERR_IO;
     int rc = sqlite3_step(db->st[which]);
     enum hl_err err = rc == SQLITE_DONE ? HL_OK : failed(db, which, rc);
     hl_database_done(db, which);
@@ -36,6 +43,8 @@ enum hl_err hl_database_run(struct hl_database *db, enum hl_sql which)
 enum hl_err hl_database_row(struct hl_database *db, enum hl_sql which, struct hl_sql_row *row)
 {
     HL_ASSERT(db->args[which].unbound == 0);
+    if (is_over(db, which))
+        return HL_ERR_IO;
     int rc = sqlite3_step(db->st[which]);
     *row = (struct hl_sql_row){.st = db->st[which]};
     if (rc == SQLITE_ROW)

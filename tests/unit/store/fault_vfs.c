@@ -16,7 +16,8 @@ struct fault_file {
 static sqlite3_vfs *system_vfs;
 static sqlite3_vfs fault;
 static sqlite3_io_methods methods;
-static atomic_int write_code, sync_code, calls, countdown, countdown_code, is_held, slept_us;
+static atomic_int read_code, write_code, sync_code, calls, countdown, countdown_code, is_held,
+    slept_us;
 static sem_t waiting, released;
 
 static sqlite3_file *real(sqlite3_file *file)
@@ -67,7 +68,8 @@ static int on_close(sqlite3_file *file)
 
 static int on_read(sqlite3_file *file, void *p, int n, sqlite3_int64 at)
 {
-    return real(file)->pMethods->xRead(real(file), p, n, at);
+    int code = atomic_load(&read_code);
+    return code ? code : real(file)->pMethods->xRead(real(file), p, n, at);
 }
 
 static int on_size(sqlite3_file *file, sqlite3_int64 *size)
@@ -160,6 +162,11 @@ void fault_vfs_install(void)
 void fault_vfs_fail_writes(int code)
 {
     atomic_store(&write_code, code);
+}
+
+void fault_vfs_fail_reads(int code)
+{
+    atomic_store(&read_code, code);
 }
 
 void fault_vfs_fail_syncs(int code)

@@ -9,6 +9,8 @@ void fault_vfs_install(void);
  * again. */
 void fault_vfs_fail_writes(int code);
 void fault_vfs_fail_syncs(int code);
+/* Likewise, every read. */
+void fault_vfs_fail_reads(int code);
 /* The k-th write, sync or truncation from now (from 1) and all later ones return `code`. */
 void fault_vfs_fail_after(int k, int code);
 /* How many writes, syncs and truncations there were. */

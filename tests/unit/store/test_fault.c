@@ -34,6 +34,7 @@ static void fini(void)
 {
     fault_vfs_fail_writes(0);
     fault_vfs_fail_syncs(0);
+    fault_vfs_fail_reads(0);
     fault_vfs_fail_after(0, 0);
     fixture_fini(&f);
 }
@@ -156,6 +157,31 @@ Test(fault, failed_fsync_is_never_tried_again_and_the_database_is_opened_anew)
         cr_assert(!is_there(&lost), "its caller was told that it was not kept");
         cr_assert_eq(accept_run(&f, (struct run_spec){0}, NULL), HL_OK);
         fixture_reopen(&f);
+    }
+}
+
+/* There are so many that some are in no cache after the start. */
+Test(fault, queued_runs_that_cannot_be_read_just_now_wait_until_they_can)
+{
+    enum { RUNS = 120, BODY = 200000 };
+    struct hl_id ids[RUNS];
+    char *body = malloc(BODY + 1);
+    memset(body, 'b', BODY);
+    body[BODY] = '\0';
+    for (int i = 0; i < RUNS; i++)
+        cr_assert_eq(accept_run(&f, (struct run_spec){.body = body}, &ids[i]), HL_OK);
+    free(body);
+    fixture_reopen(&f);
+    settle(&f); /* what is looked at after a start has been */
+    fault_vfs_fail_reads(SQLITE_IOERR_READ);
+    give_credit(&f, &f.worker, RUNS, false);
+    while (!hl_counter_get(&hl_store_get_gauges(f.store)->is_failing))
+        sched_yield();
+    fault_vfs_fail_reads(0);
+    for (int i = 0; i < RUNS; i++) {
+        struct hl_claimed *c = party_wait(&f.worker, HL_STORE_CLAIMED);
+        cr_assert(hl_id_eq(&c->run_id, &ids[i]), "%d", i);
+        hl_claimed_free(c);
     }
 }
 
