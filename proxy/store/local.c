@@ -74,7 +74,8 @@ static const struct hl_store_vt vt = {.post = post,
 /* How soon after a commit something may be past its time. */
 static int64_t least_keep_ms(const struct hl_config *config)
 {
-    int64_t key_ms = hl_store_key_ms(config->retention_ms), stream_ms = (int64_t)config->stream_retention_ms;
+    int64_t key_ms = hl_store_key_ms(config->retention_ms),
+            stream_ms = (int64_t)config->stream_retention_ms;
     return key_ms < stream_ms ? key_ms : stream_ms;
 }
 
