@@ -123,7 +123,8 @@ static enum hl_err report_value(
     struct hl_buf *out = load->problems;
     enum hl_err err = hl_buf_printf(out, "%s%s: ", option->name, suffix);
     if (!err)
-        err = option->is_secret ? hl_buf_printf(out, "****") : hl_value_append_quoted(out, value);
+        err =
+            option->is_secret ? hl_buf_printf(out, "****") : hl_value_append_quoted_url(out, value);
     if (!err && option->tell_fault)
         err = option->tell_fault(value, out);
     if (!err)

@@ -127,6 +127,25 @@ enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text)
     return err ? err : hl_buf_printf(out, is_cut ? "…\"" : "\"");
 }
 
+enum hl_err hl_value_append_quoted_url(struct hl_buf *out, struct hl_str text)
+{
+    const char *slashes = text.n > 0 ? memmem(text.p, text.n, "//", 2) : NULL;
+    const char *at = text.n > 0 ? memrchr(text.p, '@', text.n) : NULL;
+    if (!slashes || !at || at < slashes)
+        return hl_value_append_quoted(out, text);
+    struct hl_buf shown;
+    hl_buf_init(&shown, 0);
+    enum hl_err err = hl_buf_append(&shown, text.p, (size_t)(slashes - text.p) + 2);
+    if (!err)
+        err = hl_buf_append(&shown, "****", 4);
+    if (!err)
+        err = hl_buf_append(&shown, at, (size_t)(text.p + text.n - at));
+    if (!err)
+        err = hl_value_append_quoted(out, hl_buf_str(&shown));
+    hl_buf_fini(&shown);
+    return err;
+}
+
 bool hl_value_next_word(struct hl_str *rest, bool *has_more, struct hl_str *word)
 {
     const char *comma = rest->n > 0 ? memchr(rest->p, ',', rest->n) : NULL;

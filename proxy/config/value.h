@@ -31,6 +31,9 @@ void hl_value_format_size(uint64_t bytes, char out[HL_VALUE_TEXT]);
 HL_MUST_CHECK enum hl_err hl_value_append_readable(struct hl_buf *out, struct hl_str text);
 /* The same in quotes; a long text is cut. */
 HL_MUST_CHECK enum hl_err hl_value_append_quoted(struct hl_buf *out, struct hl_str text);
+/* The same of what may be a URL, or several: **** for all between the first // and the last @, where somebody may have
+ * written a password. */
+HL_MUST_CHECK enum hl_err hl_value_append_quoted_url(struct hl_buf *out, struct hl_str text);
 
 /* Takes the first entry between commas off `*rest`, trimmed. False: it is empty, which is a mistake, and so is
  * a list of none. */

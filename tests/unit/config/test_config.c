@@ -206,6 +206,18 @@ Test(config, never_shows_a_wrong_secret)
     cr_assert_not(has(&problems, "geheim"));
 }
 
+Test(config, never_shows_a_password_in_a_wrong_url)
+{
+    cr_assert_eq(LOAD("HOOKLINE_APP_URL=http://me:geheim@127.0.0.1:8000",
+                     "HOOKLINE_JWT_JWKS_URL=https://me:ge/heim@keys.test/jwks",
+                     "HOOKLINE_CORS_ORIGINS=https://app.test,https://me:geheim@b.test"),
+        HL_ERR_INVALID);
+    cr_assert(has(&problems, "HOOKLINE_APP_URL: \"http://****@127.0.0.1:8000\" is not allowed"));
+    cr_assert(has(&problems, "HOOKLINE_JWT_JWKS_URL: \"https://****@keys.test/jwks\" is not"));
+    cr_assert(has(&problems, "HOOKLINE_CORS_ORIGINS: \"https://****@b.test\" is not allowed"));
+    cr_assert_not(has(&problems, "heim"));
+}
+
 Test(config, warns_of_names_that_are_not_in_capitals)
 {
     cr_assert_eq(LOAD("hookline_listen=x", "Hookline_Webhook_Secret_File=geheim",
