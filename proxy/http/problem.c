@@ -134,14 +134,16 @@ static void write_head(
     hl_write_str(w, hl_str_from(hl_status_phrase(status)));
     HL_WRITE(w, "\r\nDate: ");
     write_date(w);
-    if ((body_len > 0 && type.n > 0) || answer->is_stream) {
+    bool may_have_body = status != 204 && status != 304; /* RFC 9110 8.6 */
+    bool has_type = type.n > 0 && (body_len > 0 || (answer->has_own_type && may_have_body));
+    if (has_type || answer->is_stream) {
         HL_WRITE(w, "\r\nContent-Type: ");
         hl_write_str(w, type);
     }
     if (answer->is_stream) {
         if (answer->caller_minor > 0)
             HL_WRITE(w, "\r\nTransfer-Encoding: chunked");
-    } else if (status != 204 && status != 304) { /* RFC 9110 8.6 */
+    } else if (may_have_body && !answer->has_unknown_length) {
         HL_WRITE(w, "\r\nContent-Length: ");
         hl_write_u64(w, body_len);
     }

@@ -22,6 +22,8 @@ struct hl_answer {
     const char *cache_control; /* NULL: no-store */
     bool closes;               /* Connection: close */
     bool is_head_request;      /* no body bytes, same Content-Length */
+    bool has_own_type;         /* content_type stands without a body, too, where one could be */
+    bool has_unknown_length;   /* to HEAD: nobody knows how long the body would be (RFC 9110 8.6) */
     uint8_t caller_minor;      /* HTTP/1.0 and !closes: Connection: keep-alive */
     /* The head alone, of a body that follows in chunks; HTTP/1.0: until the close, `closes` must be
      * set. */

@@ -56,6 +56,9 @@ enum hl_err hl_reply_write(
         .extra_fields = fields.p,
         .closes = how->closes,
         .is_head_request = how->is_head_request || has_file,
+        .has_own_type = true, /* a kept response has the app's */
+        .has_unknown_length =
+            how->is_head_request && reply->is_of_app && !has_file && reply->body.n == 0,
         .caller_minor = how->caller_minor,
         .cors = how->cors,
     };

@@ -70,6 +70,26 @@ test('a response without a body or a type is passed on without', async (t) => {
     assert.deepEqual([answer.status, answer.text, answer.headers['content-type']], [204, '', undefined]);
 });
 
+test('a response with a type and without a body keeps its type, also as a result', async (t) => {
+    const { call, sidecar } = await stage(t, { app: async (x) => x.send(200, { 'Content-Type': 'text/own' }, '') });
+    const answer = await call(RUN, { headers: wait(20) });
+    assert.deepEqual([answer.status, answer.headers['content-type'], answer.text], [200, 'text/own', '']);
+    const result = await control(sidecar)('GET', `${pathOf(answer.id)}/result`);
+    assert.deepEqual([result.status, result.headers['content-type'], result.text], [200, 'text/own', '']);
+});
+
+test('a HEAD that waits is not told another length than the app’s', async (t) => {
+    const app = async (x) => x.send(200, { 'Content-Type': 'text/own', 'Content-Length': 12 });
+    const { connect } = await stage(t, { app });
+    const client = await connect();
+    await client.send(request('HEAD', '/v4/p/a/other', wait(20)));
+    const head = await client.response('HEAD');
+    assert.deepEqual(
+        [head.status, head.get('content-type'), head.get('content-length')],
+        [200, 'text/own', undefined],
+    );
+});
+
 test('a long response comes whole', async (t) => {
     const bytes = randomBytes(5 << 20);
     const { call } = await stage(t, { app: async (x) => x.send(200, {}, bytes) });
