@@ -1,5 +1,5 @@
-/* stranger.c - peers that speak another protocol than their port: TLS or HTTP/2 to a port of plain
- * HTTP/1.1, plain HTTP to one of TLS.
+/* stranger.c - peers that speak another protocol than their port: TLS, HTTP/2 or the PROXY protocol to a port of
+ * plain HTTP/1.1, plain HTTP to one of TLS.
  * Owns: those of this hour. Thread: the worker's.
  * Promise: one line at info for each peer and protocol in an hour, however often it tries; each try is in a
  * line of its own or in a count; memory is bounded.
@@ -16,6 +16,11 @@
 /* The first bytes of an HTTP/2 connection (RFC 9113 3.4), as far as they look like a head. */
 static const struct hl_str preface = {"PRI * HTTP/2.0\r\n", 16};
 
+/* HAProxy's PROXY protocol, what load balancers put before a connection's own bytes: of version 1 the beginning of its
+ * line, of version 2 its signature, with and without the empty lines that a request may have before it. */
+static const struct hl_str proxy_lines[] = {
+    {"PROXY TCP", 9}, {"PROXY UNKNOWN", 13}, {"\r\n\r\n\0\r\nQUIT\n", 12}, {"\0\r\nQUIT\n", 8}};
+
 enum hl_refusal_cause hl_stranger_find(struct hl_str bytes)
 {
     /* A record of a handshake, of any version that there is (RFC 8446 5.1). */
@@ -23,6 +28,9 @@ enum hl_refusal_cause hl_stranger_find(struct hl_str bytes)
         return HL_REFUSAL_TLS_HANDSHAKE;
     if (hl_str_starts_with(bytes, preface))
         return HL_REFUSAL_HTTP2_PREFACE;
+    for (size_t i = 0; i < HL_ARRAY_LEN(proxy_lines); i++)
+        if (hl_str_starts_with(bytes, proxy_lines[i]))
+            return HL_REFUSAL_PROXY_PROTOCOL;
     return HL_REFUSAL_NONE;
 }
 
@@ -30,6 +38,8 @@ static const char *name_of(enum hl_refusal_cause cause)
 {
     if (cause == HL_REFUSAL_TLS_HANDSHAKE)
         return "TLS";
+    if (cause == HL_REFUSAL_PROXY_PROTOCOL)
+        return "PROXY protocol";
     return cause == HL_REFUSAL_HTTP2_PREFACE ? "HTTP/2" : "HTTP in plain text";
 }
 

@@ -42,6 +42,12 @@ Test(stranger, is_known_by_its_first_bytes)
         {BYTES("\x16\x03\xff\x02"), HL_REFUSAL_NONE},
         {BYTES("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), HL_REFUSAL_HTTP2_PREFACE},
         {BYTES("PRI * HTTP/1.1\r\n"), HL_REFUSAL_NONE},
+        {BYTES("PROXY TCP4 192.0.2.1 192.0.2.2 5 6\r\nGET / HTTP/1.1\r\n"),
+            HL_REFUSAL_PROXY_PROTOCOL},
+        {BYTES("PROXY UNKNOWN\r\n"), HL_REFUSAL_PROXY_PROTOCOL},
+        {BYTES("\r\n\r\n\0\r\nQUIT\n\x21\x11"), HL_REFUSAL_PROXY_PROTOCOL},
+        {BYTES("\0\r\nQUIT\n\x21\x11"), HL_REFUSAL_PROXY_PROTOCOL},
+        {BYTES("PROXY /x HTTP/1.1\r\n"), HL_REFUSAL_NONE},
         {BYTES("GET / HTTP/1.1\r\n"), HL_REFUSAL_NONE},
         {BYTES(""), HL_REFUSAL_NONE},
     };
