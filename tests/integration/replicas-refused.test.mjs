@@ -116,6 +116,60 @@ test('a replica whose beats the database refuses says that it is degraded, until
     await a.finished(await a.begin());
 });
 
+/** The table as somebody else's, of which the replica may do all but `right`. */
+async function keepFrom({ all, change }, right, table) {
+    await change(`ALTER TABLE ~.${table} OWNER TO postgres`);
+    await change(`GRANT ALL ON ~.${table} TO ${all.database.role}`);
+    await change(`REVOKE ${right} ON ~.${table} FROM ${all.database.role}`);
+}
+
+for (const role of ['all', 'front'])
+    test(`a replica (${role}) whose accepts alone the database refuses says so, and that it is over without a call`, async (t) => {
+        const it = await refusing(t);
+        const { all, change } = it;
+        const b = role === 'all' ? it.a : await all.add('b', { env: { HOOKLINE_ROLE: role } });
+        const said = role === 'all' ? 'degraded: store' : 'a front has nothing else to take calls with';
+        await keepFrom(it, 'INSERT', 'ticket');
+        assert.equal((await b.call(RUN, { query: { async: 'true' } })).status, 503);
+        await until('it says so', async () => (await b.sidecar.admin('/readyz')).text.includes(said));
+        assert.match((await b.sidecar.logged(({ msg }) => msg === 'store: PostgreSQL refuses all asynchronous calls')).why, /ticket/);
+        await change(`GRANT INSERT ON ~.ticket TO ${all.database.role}`);
+        await b.says('ok');
+        await b.begin();
+    });
+
+test('accepts that are refused for what is in them, in a row, leave a replica well', async (t) => {
+    const { all, a, doors, change, readyz } = await refusing(t);
+    doors.open();
+    await change(`ALTER TABLE ~.run ADD CONSTRAINT decent
+                  CHECK (request_bytes IS NULL OR position('bad'::bytea IN request_bytes) = 0)`);
+    for (let i = 0; i < 8; i++) {
+        assert.equal((await a.call(RUN, { query: { async: 'true' }, body: 'bad' })).status, 503);
+        assert.match(await readyz(), /^ok/);
+    }
+    await refused(a, '23514');
+    await a.finished(await a.begin({ hook: all.receiver.url('/') }));
+    assert.match(await readyz(), /^ok/);
+});
+
+for (const [what, table] of [
+    ['claims', 'ticket'],
+    ['webhooks’ turns', 'delivery_ticket'],
+])
+    test(`a replica whose ${what} the database refuses says that it is degraded, until they are taken`, async (t) => {
+        const it = await refusing(t);
+        const { all, a, doors, change } = it;
+        doors.open();
+        await a.finished(await a.begin());
+        await keepFrom(it, 'UPDATE', table);
+        const id = await a.begin({ hook: all.receiver.url('/') });
+        await a.says('degraded: store');
+        await change(`GRANT UPDATE ON ~.${table} TO ${all.database.role}`);
+        await a.finished(id);
+        await all.receiver.envelope('/');
+        await a.says('ok');
+    });
+
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
     const { all, a, doors, change } = await refusing(t);
     await change(`ALTER TABLE ~.run ADD CONSTRAINT decent

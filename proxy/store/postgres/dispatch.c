@@ -27,6 +27,7 @@
 #define POLL_MAX_MS 2000
 #define PEEK_MAX    1000
 #define WAKE_MAX    500
+#define REFUSED_MAX 3 /* in a row: it is no accident */
 
 /* --- asking --------------------------------------------------------------------------------- */
 
@@ -229,7 +230,8 @@ void hl_pg_dispatch_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t
 {
     bool is_due = now_ms >= s->dispatch.poll_ms;
     bool accepts = f->n_ops > 0 && f->sorted[0]->how == &hl_pg_op_add;
-    bool may_claim = s->dispatch.claims_more || accepts || (is_due && !is_idle(s));
+    bool may_claim = s->dispatch.claims_more || accepts ||
+                     (is_due && (!is_idle(s) || s->dispatch.refused_claims > 0));
     if (atomic_load(&s->is_stopping) || hl_pg_recall_waits(s))
         return;
     if (s->dispatch.workers.total > 0 && !s->dispatch.is_claiming && may_claim)
@@ -332,6 +334,7 @@ void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
         s->dispatch.poll_wait_ms =
             2 * s->dispatch.poll_wait_ms < POLL_MAX_MS ? 2 * s->dispatch.poll_wait_ms : POLL_MAX_MS;
     if (f->claim_at >= 0) {
+        s->dispatch.refused_claims = 0;
         hl_pg_hand_out_runs(s, f);
         leave_reserved(s);
         if (f->held_back_at >= 0)
@@ -342,6 +345,7 @@ void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f)
     if (f->wake_at >= 0)
         take_wake(s, f->flight.results[f->wake_at]);
     if (f->lease_at >= 0) {
+        s->dispatch.refused_leases = 0;
         hl_pg_hand_out_deliveries(s, f);
         s->dispatch.is_leasing = false;
     }
@@ -366,4 +370,15 @@ void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f)
     if (f->wake_at >= 0)
         s->dispatch.wake_ms = 0;
     hl_credit_return_unused(&s->dispatch.workers);
+}
+
+void hl_pg_dispatch_note_refusal(struct hl_pg_store *s, const struct hl_pg_flush *f)
+{
+    s->dispatch.refused_claims += f->claim_at >= 0;
+    s->dispatch.refused_leases += f->lease_at >= 0;
+}
+
+bool hl_pg_dispatch_is_refused(const struct hl_pg_store *s)
+{
+    return s->dispatch.refused_claims >= REFUSED_MAX || s->dispatch.refused_leases >= REFUSED_MAX;
 }

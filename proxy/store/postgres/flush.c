@@ -239,10 +239,13 @@ static void refuse(struct hl_pg_store *s, struct hl_pg_flush *f, enum hl_err why
 static void reject_alone(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t now_ms)
 {
     struct hl_pg_op *op = HL_CONTAINER_OF(f->ops.next, struct hl_pg_op, node);
-    if (may_be_refused(op))
+    if (may_be_refused(op)) {
+        if (op->how == &hl_pg_op_add)
+            hl_pg_empty_accept_want(s);
         refuse(s, f, HL_ERR_INVALID);
-    else
+    } else {
         hl_pg_refusal_note(s, op, f->flight.sqlstate, now_ms);
+    }
 }
 
 /* What broke it is found by trying each alone; what passes is tried again by all, for as long as they wait. Only a
@@ -259,6 +262,8 @@ static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
         refuse(s, f, HL_ERR_FULL);
     else if (!has_passed && f->is_alone)
         reject_alone(s, f, now_ms);
+    else if (!has_passed && f->n_ops == 0)
+        hl_pg_dispatch_note_refusal(s, f);
     queue_again(s, f, false, !has_passed);
 }
 

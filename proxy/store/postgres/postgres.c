@@ -186,6 +186,7 @@ static const struct routine {
     {hl_pg_lending_turn, hl_pg_lending_due_ms, false},
     {hl_pg_permits_turn, hl_pg_permits_due_ms, false},
     {hl_pg_flush_turn, hl_pg_flush_due_ms, true},
+    {hl_pg_empty_accept_turn, hl_pg_empty_accept_due_ms, false},
     {hl_pg_diary_turn, hl_pg_diary_due_ms, true},
     {hl_pg_outbox_turn, hl_pg_outbox_due_ms, false},
     {hl_pg_notify_turn, hl_pg_notify_due_ms, false},
@@ -208,6 +209,13 @@ static uint64_t next_turn_ms(const struct hl_pg_store *s)
     return due_ms;
 }
 
+/* It is away, or refuses what this replica needs of it. */
+static bool is_failing(const struct hl_pg_store *s)
+{
+    return !hl_pg_is_joined(s) || s->member.is_beat_refused || s->upkeep.lacks_partition ||
+           hl_pg_refusal_is_any(s) || s->empty_accept.is_refused || hl_pg_dispatch_is_refused(s);
+}
+
 static void on_turn(uv_prepare_t *turn)
 {
     struct hl_pg_store *s = turn->data;
@@ -215,8 +223,7 @@ static void on_turn(uv_prepare_t *turn)
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
     take_turns(s, now_ms);
-    hl_counter_set(&s->gauges.is_failing, !hl_pg_is_joined(s) || s->member.is_beat_refused ||
-                                              s->upkeep.lacks_partition || hl_pg_refusal_is_any(s));
+    hl_counter_set(&s->gauges.is_failing, is_failing(s));
     uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_refusal_due_ms(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
@@ -395,6 +402,7 @@ static void init(struct hl_pg_store *s)
     s->dispatch.poll_wait_ms = 250;
     s->dispatch.claims_more = s->dispatch.leases_more = true;
     hl_pg_bodies_init(s);
+    hl_pg_empty_accept_init(s);
     hl_pg_lending_init(s);
     hl_pg_permits_init(s);
     sem_init(&s->opening.decided, 0, 0);

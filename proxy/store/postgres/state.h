@@ -103,6 +103,13 @@ static inline uint64_t hl_pg_repeat_due_ms(const struct hl_pg_repeat *r)
     return r->is_under_way ? UINT64_MAX : r->due_ms;
 }
 
+/* Whether each accept is refused (empty_accept.c). */
+struct hl_pg_empty_accept {
+    struct hl_pg_flight flight;
+    struct hl_pg_repeat trial; /* UINT64_MAX: no accept was refused since the last one passed */
+    bool is_refused;           /* the last one */
+};
+
 #define HL_PG_DATABASE_MAX 80 /* the name of a database, {database} of sql/parts.sql */
 
 /* Which database the writer's is. */
@@ -251,6 +258,8 @@ struct hl_pg_dispatch {
     /* The last claim brought as many as it asked for, or something was accepted; the same of leases. */
     bool claims_more, leases_more;
     bool is_claiming, is_leasing; /* with a flush that is under way */
+    /* Flushes with nothing but what is handed out that were refused, since the last of each that was committed. */
+    uint32_t refused_claims, refused_leases;
     struct hl_msg *withdrawals;   /* to be answered when no claim is under way */
     struct hl_priority_rule rule; /* of claims for which no class is wished */
     int64_t turns[HL_PRIORITIES]; /* of each class, the highest that was claimed here */
@@ -354,6 +363,7 @@ struct hl_pg_store {
     struct hl_pg_uncertain uncertain;
     struct hl_pg_queue_memory queue_memory;
     struct hl_pg_refusals refusals;
+    struct hl_pg_empty_accept empty_accept;
     struct hl_pg_complaints complaints;
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */

@@ -123,6 +123,15 @@ bool hl_pg_refusal_is_any(const struct hl_pg_store *s);
 /* When to look again; UINT64_MAX: nothing is refused. */
 uint64_t hl_pg_refusal_due_ms(const struct hl_pg_store *s, uint64_t now_ms);
 
+/* --- empty_accept.c -------------------------------------------------------------------------- */
+/* Whether the server refuses accepts for what it is, or one for what is in it. */
+
+void hl_pg_empty_accept_init(struct hl_pg_store *s);
+/* An accept was refused, alone: why is found out. */
+void hl_pg_empty_accept_want(struct hl_pg_store *s);
+void hl_pg_empty_accept_turn(struct hl_pg_store *s, uint64_t now_ms);
+uint64_t hl_pg_empty_accept_due_ms(const struct hl_pg_store *s);
+
 /* --- uncertain_accept.c ---------------------------------------------------------------------- */
 /* Runs that may have been accepted though their callers were refused: taken back. */
 
@@ -166,6 +175,10 @@ void hl_pg_dispatch_begin(struct hl_pg_store *s, struct hl_pg_flush *f, uint64_t
 void hl_pg_dispatch_end(struct hl_pg_store *s, struct hl_pg_flush *f);
 /* Nothing came of it: the credit is there again. */
 void hl_pg_dispatch_undo(struct hl_pg_store *s, struct hl_pg_flush *f);
+/* One that has no request with it was refused, for what does not pass by itself. */
+void hl_pg_dispatch_note_refusal(struct hl_pg_store *s, const struct hl_pg_flush *f);
+/* That came several times in a row. */
+bool hl_pg_dispatch_is_refused(const struct hl_pg_store *s);
 /* WITHDRAW: takes it. Answered when no claim is under way: what that brings is before the reply. */
 void hl_pg_dispatch_withdraw(struct hl_pg_store *s, struct hl_store_msg *m);
 /* When there may be something to hand out (CLOCK_MONOTONIC ms). */
