@@ -116,6 +116,25 @@ test('a replica whose beats the database refuses says that it is degraded, until
     await a.finished(await a.begin());
 });
 
+for (const [what, event] of [
+    ['accepts', 'INSERT'],
+    ['ends', 'UPDATE'],
+])
+    test(`a database whose disk is full for ${what} makes a replica degraded, until it has room`, async (t) => {
+        const { all, a, doors, change } = await refusing(t);
+        await change(`CREATE FUNCTION ~.full() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
+        const id = await a.begin({ hook: all.receiver.url('/') });
+        await change(`CREATE TRIGGER f BEFORE ${event} ON ~.run FOR EACH STATEMENT EXECUTE FUNCTION ~.full()`);
+        if (what === 'accepts') assert.equal((await a.call(RUN, { query: { async: 'true' } })).status, 503);
+        doors.open();
+        await a.says('degraded: store');
+        await change('DROP TRIGGER f ON ~.run');
+        await a.finished(id);
+        await all.receiver.envelope('/');
+        await a.says('ok');
+    });
+
 /** The table as somebody else's, of which the replica may do all but `right`. */
 async function keepFrom({ all, change }, right, table) {
     await change(`ALTER TABLE ~.${table} OWNER TO postgres`);

@@ -13,6 +13,9 @@
 #include "base/log.h"
 
 #define MINUTE_MS 60000
+/* What small is written to a disk that is nearly full still passes: that it has room again is said when nothing was
+ * refused for so long. What has ended is tried more often than that. */
+#define FULL_MS 5000
 
 static bool is_of_kind(
     const struct hl_pg_complaint *kind, const char *what, const struct hl_pg_flight *flight)
@@ -45,8 +48,11 @@ static bool is_first(
 void hl_pg_complain(struct hl_pg_store *s, const char *what, const struct hl_pg_flight *flight)
 {
     struct hl_pg_complaints *c = &s->complaints;
+    uint64_t now_ms = hl_clock_mono_ms();
+    if (flight->is_full)
+        s->full_until_ms = now_ms + FULL_MS;
     if (c->n == 0)
-        c->until_ms = hl_clock_mono_ms() + MINUTE_MS;
+        c->until_ms = now_ms + MINUTE_MS;
     if (is_first(c, what, flight))
         HL_LOG(WARN, what, HL_LOG_TEXT("why", flight->message),
             HL_LOG_TEXT("sqlstate", flight->sqlstate));

@@ -258,7 +258,7 @@ static void reject(struct hl_pg_store *s, struct hl_pg_flush *f)
     hl_pg_complain(s, "store: PostgreSQL refused a transaction", flight);
     s->upkeep.lacks_partition |= flight->lacks_partition;
     s->pause_ms = has_passed || f->n_ops == 0 ? now_ms + PAUSE_MS : 0;
-    if (strcmp(flight->sqlstate, "53100") == 0)
+    if (flight->is_full)
         refuse(s, f, HL_ERR_FULL);
     else if (!has_passed && f->is_alone)
         reject_alone(s, f, now_ms);

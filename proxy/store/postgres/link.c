@@ -271,7 +271,7 @@ void hl_pg_flight_init(
     f->n = f->answered = 0;
     f->setup = 0;
     f->sqlstate[0] = f->message[0] = '\0';
-    f->lacks_partition = false;
+    f->lacks_partition = f->is_full = false;
     f->on_end = on_end;
 }
 
@@ -375,6 +375,7 @@ static void note_failure(struct hl_pg_flight *f, const PGresult *result)
     /* A constraint would have a name; the text is in any language. */
     f->lacks_partition =
         strcmp(state, "23514") == 0 && !PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+    f->is_full = strcmp(state, "53100") == 0;
 }
 
 /* The server is going, or is no longer the one that may be written to: what it said of a flight is not

@@ -28,6 +28,7 @@ struct hl_pg_flight {
     unsigned setup; /* statements before them that have not been answered */
     char sqlstate[6], message[200];
     bool lacks_partition; /* it was refused because a table has none for a row's time */
+    bool is_full;         /* or because the server's disk is full */
     uint64_t sent_ms;     /* CLOCK_MONOTONIC */
     /* Takes the flight; never called from within hl_pg_link_end. */
     void (*on_end)(struct hl_pg_flight *flight, enum hl_pg_fate fate);

@@ -368,6 +368,7 @@ struct hl_pg_store {
     struct hl_pg_flush flushes[HL_PG_FLUSHES];
     /* CLOCK_MONOTONIC: nothing is sent before, the server is short of something */
     uint64_t pause_ms;
+    uint64_t full_until_ms; /* likewise: the server's disk was full of late */
 
     struct hl_lender lender;
     struct hl_pg_lending lending;

@@ -91,7 +91,7 @@ void hl_pg_queue_memory_strip(struct hl_pg_store *s, struct hl_pg_op *op);
 /* --- complaint.c ----------------------------------------------------------------------------- */
 /* What the server refuses, in the log: the first of each kind in a minute, and how many more there were. */
 
-/* `what` is the line's message, a static text. */
+/* `what` is the line's message, a static text. What a full disk refuses makes the store a failing one for a while. */
 void hl_pg_complain(struct hl_pg_store *s, const char *what, const struct hl_pg_flight *flight);
 /* When a minute is over what was counted is said; at the end, whatever is left of it. */
 void hl_pg_complaints_turn(struct hl_pg_store *s, uint64_t now_ms);
