@@ -167,10 +167,10 @@ struct hl_database {
     int64_t app_id; /* 0: none */
     char app_project[129], app_name[129];
 
-    int wal_pages;    /* in the log after the last commit */
-    int wal_left;     /* of them, what the last checkpoint could not move */
-    bool is_log_held; /* for somebody who reads, which was said */
-    int wal_commits;  /* since then */
+    int wal_pages;           /* in the log after the last commit */
+    int wal_left;            /* of them, what the last checkpoint could not move */
+    uint64_t told_log_bytes; /* held for somebody who reads, as was said last; 0: it was not */
+    int wal_commits;         /* since then */
 };
 
 static inline struct hl_database *hl_database_of(struct hl_driver *d)

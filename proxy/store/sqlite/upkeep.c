@@ -107,17 +107,20 @@ static void begin_log(struct hl_database *db, int left)
     db->wal_commits = 0;
 }
 
-/* Ours read for a moment; a backup, or another program that looks into the file, for as long as it likes. */
+/* Ours read for a moment; a backup, or another program that looks into the file, for as long as it likes. Told again when it
+ * is twice as long. */
 static void tell_of_reader(struct hl_database *db)
 {
     uint64_t held = (uint64_t)db->wal_left * PAGE_SIZE;
-    bool is_held = held >= HELD_BYTES;
-    if (is_held && !db->is_log_held)
-        HL_LOG(WARN,
-            "store: the write-ahead log grows, and cannot be emptied while somebody reads the "
-            "database (a backup, or another program)",
-            HL_LOG_INT("log_bytes", held));
-    db->is_log_held = is_held;
+    if (held < HELD_BYTES)
+        db->told_log_bytes = 0;
+    if (held < HELD_BYTES || held < 2 * db->told_log_bytes)
+        return;
+    HL_LOG(WARN,
+        "store: the write-ahead log grows, and cannot be emptied while somebody reads the "
+        "database (a backup, or another program)",
+        HL_LOG_INT("log_bytes", held));
+    db->told_log_bytes = held;
 }
 
 /* Passive: it never waits for a reader. What a reader still needs stays for the next one, as does
