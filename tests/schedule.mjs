@@ -95,7 +95,7 @@ function integration(path) {
     const tap = join(outputs, `${name}.tap`);
     return {
         name: path.includes('/http/') ? `http/${name}` : name,
-        weight: /lib\/(browser|replicas)\.mjs|\bcluster\(/.test(text) ? 2 : 1,
+        weight: /lib\/(browser|replicas|refusing)\.mjs|\bcluster\(/.test(text) ? 2 : 1,
         command: [process.execPath, '--test-reporter=tap', `--test-reporter-destination=${tap}`, path],
         cwd: process.cwd(), env: {}, tap, read: readTap,
     };

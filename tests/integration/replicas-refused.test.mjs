@@ -2,29 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { cluster } from './lib/postgres.mjs';
-import { RUNS, fleet } from './lib/replicas.mjs';
+import { refused, refusing } from './lib/refusing.mjs';
+import { RUNS } from './lib/replicas.mjs';
 import { RUN } from './lib/stage.mjs';
-import { gate, until, within } from './lib/until.mjs';
-
-/** One replica whose runs wait in its app for `doors`; `change` as the superuser, `~` is the schema. */
-async function refusing(t, env, database) {
-    const doors = gate();
-    const all = await fleet(t, {
-        database,
-        env: { HOOKLINE_REPLICA_TTL: '60s', ...env },
-        app: async (x) => {
-            const body = await x.body();
-            await doors.promise;
-            await x.send(200, { 'content-type': 'text/plain' }, body);
-        },
-    });
-    const a = await all.add('a');
-    const change = (sql) => all.database.superuser(sql.replaceAll('~', all.database.schema));
-    const readyz = async () => (await a.sidecar.admin('/readyz')).text;
-    return { all, a, doors, change, readyz };
-}
-
-const refused = (a, state) => a.sidecar.logged(({ sqlstate }) => sqlstate === state);
+import { until, within } from './lib/until.mjs';
 
 for (const [what, table, right, state] of [
     ['rights that are missing', 'delivery', 'INSERT', '42501'],
@@ -102,92 +83,6 @@ test('a database that refuses everything leaves a line of each kind in the log, 
     assert.deepEqual(lines.map(({ sqlstate, left_out: n }) => [sqlstate, n]), [['42P01', undefined], ['42P01', asked - 1]]);
     assert.ok(a.sidecar.log.filter(({ msg }) => /^store: PostgreSQL refused/.test(msg)).length <= 2 * 17);
 });
-
-test('a replica whose beats the database refuses says that it is degraded, until they are taken', async (t) => {
-    const { all, a, doors, change } = await refusing(t, { HOOKLINE_REPLICA_TTL: '3s' });
-    doors.open();
-    await a.finished(await a.begin());
-    await a.says('ok');
-    await change('ALTER TABLE ~.node OWNER TO postgres');
-    await refused(a, '42501');
-    await a.says('degraded: store');
-    await change(`GRANT ALL ON ~.node TO ${all.database.role}`);
-    await a.says('ok');
-    await a.finished(await a.begin());
-});
-
-for (const [what, event] of [
-    ['accepts', 'INSERT'],
-    ['ends', 'UPDATE'],
-])
-    test(`a database whose disk is full for ${what} makes a replica degraded, until it has room`, async (t) => {
-        const { all, a, doors, change } = await refusing(t);
-        await change(`CREATE FUNCTION ~.full() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
-        const id = await a.begin({ hook: all.receiver.url('/') });
-        await change(`CREATE TRIGGER f BEFORE ${event} ON ~.run FOR EACH STATEMENT EXECUTE FUNCTION ~.full()`);
-        if (what === 'accepts') assert.equal((await a.call(RUN, { query: { async: 'true' } })).status, 503);
-        doors.open();
-        await a.says('degraded: store');
-        await change('DROP TRIGGER f ON ~.run');
-        await a.finished(id);
-        await all.receiver.envelope('/');
-        await a.says('ok');
-    });
-
-/** The table as somebody else's, of which the replica may do all but `right`. */
-async function keepFrom({ all, change }, right, table) {
-    await change(`ALTER TABLE ~.${table} OWNER TO postgres`);
-    await change(`GRANT ALL ON ~.${table} TO ${all.database.role}`);
-    await change(`REVOKE ${right} ON ~.${table} FROM ${all.database.role}`);
-}
-
-for (const role of ['all', 'front'])
-    test(`a replica (${role}) whose accepts alone the database refuses says so, and that it is over without a call`, async (t) => {
-        const it = await refusing(t);
-        const { all, change } = it;
-        const b = role === 'all' ? it.a : await all.add('b', { env: { HOOKLINE_ROLE: role } });
-        const said = role === 'all' ? 'degraded: store' : 'a front has nothing else to take calls with';
-        await keepFrom(it, 'INSERT', 'ticket');
-        assert.equal((await b.call(RUN, { query: { async: 'true' } })).status, 503);
-        await until('it says so', async () => (await b.sidecar.admin('/readyz')).text.includes(said));
-        assert.match((await b.sidecar.logged(({ msg }) => msg === 'store: PostgreSQL refuses all asynchronous calls')).why, /ticket/);
-        await change(`GRANT INSERT ON ~.ticket TO ${all.database.role}`);
-        await b.says('ok');
-        await b.begin();
-    });
-
-test('accepts that are refused for what is in them, in a row, leave a replica well', async (t) => {
-    const { all, a, doors, change, readyz } = await refusing(t);
-    doors.open();
-    await change(`ALTER TABLE ~.run ADD CONSTRAINT decent
-                  CHECK (request_bytes IS NULL OR position('bad'::bytea IN request_bytes) = 0)`);
-    for (let i = 0; i < 8; i++) {
-        assert.equal((await a.call(RUN, { query: { async: 'true' }, body: 'bad' })).status, 503);
-        assert.match(await readyz(), /^ok/);
-    }
-    await refused(a, '23514');
-    await a.finished(await a.begin({ hook: all.receiver.url('/') }));
-    assert.match(await readyz(), /^ok/);
-});
-
-for (const [what, table] of [
-    ['claims', 'ticket'],
-    ['webhooks’ turns', 'delivery_ticket'],
-])
-    test(`a replica whose ${what} the database refuses says that it is degraded, until they are taken`, async (t) => {
-        const it = await refusing(t);
-        const { all, a, doors, change } = it;
-        doors.open();
-        await a.finished(await a.begin());
-        await keepFrom(it, 'UPDATE', table);
-        const id = await a.begin({ hook: all.receiver.url('/') });
-        await a.says('degraded: store');
-        await change(`GRANT UPDATE ON ~.${table} TO ${all.database.role}`);
-        await a.finished(id);
-        await all.receiver.envelope('/');
-        await a.says('ok');
-    });
 
 test('a run whose answer alone is refused ends without it, and the others as ever', async (t) => {
     const { all, a, doors, change } = await refusing(t);
