@@ -13,6 +13,16 @@ test('every file, section, link, function and setting that is cited is there', a
     assert.deepEqual(faults, []);
 });
 
+test('a message that a page prints is as long as its Content-Length says', async () => {
+    const { texts } = await readTree(ROOT);
+    const messages = [...texts]
+        .filter(([path]) => path.endsWith('.md'))
+        .flatMap(([path, text]) => [...text.matchAll(/^Content-Length: (\d+)\n(?:[\w-]+: .*\n)*\n(.+)$/gm)].map((found) => [path, ...found]));
+    assert.ok(messages.length >= 3, `${messages.length} messages`);
+    for (const [path, message, length, body] of messages)
+        assert.equal(Number(length), Buffer.byteLength(body), `${path}: ${message}`);
+});
+
 const CONTRACT = '# The contract\n\n## 5. Deliveries\n\n**Address guard.** Refused.\n';
 
 /** The faults of one file among the contract and a source. */
