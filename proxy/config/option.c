@@ -236,6 +236,8 @@ static const char *const format_words[] = {
 #define FILE_ALLOWED      "a path of at most 4095 bytes"
 #define KEY_ALLOWED       "64 hexadecimal digits"
 #define CLAIM_ALLOWED     "at most 1024 bytes without control characters"
+#define REQUEST_ALLOWED   "POST, GET, PUT or PATCH and a path of at most 1024 bytes, such as "
+#define SHARE_ALLOWED(of) "1% to 100% of " of ", or a size from 1MiB on, such as 16MiB or 20GiB"
 
 /* HOOKLINE_WEBHOOK_PRESET=production */
 #define PRODUCTION_SCHEDULE "5s,1m,10m,1h,6h"
@@ -292,7 +294,7 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "JWT_JWKS_FILE", jwt_jwks_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "a file of the public keys (JWKS) that tokens from outside are signed with; read again when it changes"},
     {ROW(TEXT, "JWT_JWKS_URL", jwt_jwks_url, ""), .is_valid = is_keys_url,
-        .allowed = "an absolute http or https URL without credentials",
+        .allowed = "an absolute http or https URL without credentials, of at most 2048 bytes",
         .help = "the same from a URL, fetched every 5 minutes and when a token names an unknown key"},
     {ROW(TEXT, "JWT_CA_FILE", jwt_ca_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "certificate authorities (PEM) of the keys' server, besides the system's; read again when it changes"},
@@ -336,15 +338,16 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "APP_CLIENT_KEY_FILE", app_client_key_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "its private key (PEM, not encrypted)"},
     {ROW(TEXT, "APP_RUN_PATH", app_run_path, "/run"), .is_valid = is_path_target,
-        .allowed = "a path that begins with / and has no query",
+        .allowed = "a path of at most 1024 bytes that begins with / and has no query",
         .help = "the app's path for its main function"},
     {ROW(TEXT, "APP_HEALTH_PATH", app_health_path, ""), .is_valid = is_target,
-        .allowed = "a path that begins with /",
+        .allowed = "a path of at most 1024 bytes that begins with /",
         .help = "the app is ready when this path answers 2xx; not set: when it takes connections"},
     {ROW(WORD, "APP_HEALTH_GATE", app_health_gate, "start"), .words = gate_words,
         .help = "with a health path: calls wait until it has answered 2xx once since the app's start; "
                 "always: three bad checks in a row close the gate again; off: calls never wait for it"},
-    {ROW(TEXT, "APP_WARMUP", app_warmup, ""), .is_valid = is_request, .allowed = "a method and a path, such as \"POST /run\"",
+    {ROW(TEXT, "APP_WARMUP", app_warmup, ""), .is_valid = is_request,
+        .allowed = REQUEST_ALLOWED "\"POST /run\"",
         .help = "asked once of each start of the app, after its first good check; calls wait until it is answered with 2xx"},
     {ROW(TEXT, "APP_WARMUP_BODY_FILE", app_warmup_body_file, ""), .is_valid = is_file_path, .allowed = FILE_ALLOWED,
         .help = "the body that goes with HOOKLINE_APP_WARMUP"},
@@ -369,10 +372,10 @@ const struct hl_option hl_options[] = {
         .help = "an app that nobody has used for so long is asked to sleep, and to wake by the next call or queued run; "
                 "0: off"},
     {ROW(TEXT, "APP_SLEEP_CALL", app_sleep_call, ""), .is_valid = is_request,
-        .allowed = "a method and a path, such as \"POST /sleep?level=1\"",
+        .allowed = REQUEST_ALLOWED "\"POST /sleep?level=1\"",
         .help = "what an app is asked to sleep with: HOOKLINE_APP_IDLE_SLEEP"},
     {ROW(TEXT, "APP_WAKE_CALL", app_wake_call, ""), .is_valid = is_request,
-        .allowed = "a method and a path, such as \"POST /wake_up\"",
+        .allowed = REQUEST_ALLOWED "\"POST /wake_up\"",
         .help = "what it is asked to wake with"},
     {ROW(DURATION, "APP_WAKE_TIMEOUT", app_wake_timeout_ms, "5m"), .min = 1, .max = 12 * HOUR,
         .help = "how long a synchronous call waits for an app that slept, instead of HOOKLINE_CONNECT_TIMEOUT; then 503"},
@@ -426,6 +429,7 @@ const struct hl_option hl_options[] = {
         .help = "which event streams of synchronous calls are kept, go on without their callers and can be read "
                 "again (GET …/events): ask (those with X-Run-Keep: true), all, off; asynchronous runs' always are"},
     {ROW(STORE_LIMIT, "STREAM_KEEP_MAX_BYTES", stream_keep_max_bytes, "10%"),
+        .allowed = SHARE_ALLOWED("HOOKLINE_STORE_MAX_BYTES"),
         .help = "the space for those streams, in bytes or of HOOKLINE_STORE_MAX_BYTES; then the oldest finished go, "
                 "then new ones are not kept, and those that grow beyond it go on unkept"},
     {ROW(DURATION, "STREAM_RETENTION", stream_retention_ms, "1h"), .min = SECOND, .max = 3650 * DAY,
@@ -554,7 +558,7 @@ const struct hl_option hl_options[] = {
     {ROW(TEXT, "PREVIOUS_KEY", previous_key, ""), .is_valid = is_key, .is_secret = true,
         .tell_fault = hl_secret_text_tell_fault, .allowed = KEY_ALLOWED,
         .help = "with postgres, while the key is being changed: the other key that values may be encrypted with"},
-    {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"),
+    {ROW(STORE_LIMIT, "STORE_MAX_BYTES", store_max_bytes, "80%"), .allowed = SHARE_ALLOWED("the volume"),
         .help = "the disk space to use, in bytes or of the volume; then the oldest finished bodies go, then "
                 "the oldest finished runs (those with dead letters last, pending ones never), then 503"},
 

@@ -34,7 +34,7 @@ struct hl_option {
     bool has_zero;            /* 0 is allowed too and means something else, see `help` */
     const char *const *words; /* WORD: ends with NULL */
     bool (*is_valid)(struct hl_str text); /* TEXT: NULL: anything goes */
-    const char *allowed;                  /* TEXT: what is_valid wants, in words */
+    const char *allowed;                  /* TEXT, STORE_LIMIT: what is wanted, in words */
     /* TEXT: appends which part of it is_valid refuses, " (line 2)"; NULL: all of it. No value of a secret. */
     enum hl_err (*tell_fault)(struct hl_str text, struct hl_buf *out);
     /* Never shown; has a …_FILE variant; HOOKLINE_KEY's is a row of its own, which the store reads or makes. */

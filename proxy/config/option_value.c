@@ -174,6 +174,7 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
     case HL_OPTION_WORD:
         return describe_words(option, out);
     case HL_OPTION_TEXT:
+    case HL_OPTION_STORE_LIMIT:
         return hl_buf_printf(out, "%s", option->allowed);
     case HL_OPTION_RANGES:
         return hl_buf_printf(out, "addresses and ranges without host bits, separated by commas, "
@@ -186,11 +187,8 @@ enum hl_err hl_option_describe(const struct hl_option *option, struct hl_buf *ou
             "addresses with a port, separated by commas, such as 0.0.0.0:8080, [::]:8080 or "
             ":8080");
     case HL_OPTION_APP_URL:
-        return hl_buf_printf(
-            out, "http://host:port or https://host:port without a path, or unix:/path");
-    case HL_OPTION_STORE_LIMIT:
-        return hl_buf_printf(
-            out, "1%% to 100%% of the volume, or a size from 1MiB on, such as 16MiB or 20GiB");
+        return hl_buf_printf(out, "http://host:port or https://host:port without a path, or unix: "
+                                  "and a path of at most 107 bytes that begins with /");
     }
     HL_ASSERT(!"an option of an unknown type");
     return HL_ERR_INVALID;

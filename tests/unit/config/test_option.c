@@ -225,3 +225,47 @@ Test(option, describes_bounds_in_the_units_one_writes)
     cr_assert(hl_str_starts_with(hl_buf_str(&b), HL_STR("0 or a duration from 10ms to 1h")));
     hl_buf_fini(&b);
 }
+
+/* What a longer one is refused for stands in what is allowed, as does what a share is of. */
+Test(option, says_how_long_a_text_may_be_and_what_a_share_is_of)
+{
+    static const struct {
+        const char *name, *start;
+        size_t most; /* 0: nothing is as long as that */
+        const char *says;
+    } cases[] = {
+        {"HOOKLINE_APP_RUN_PATH", "/", 1024, "1024 bytes"},
+        {"HOOKLINE_APP_HEALTH_PATH", "/", 1024, "1024 bytes"},
+        {"HOOKLINE_APP_WARMUP", "POST /", 5 + 1024, "1024 bytes"},
+        {"HOOKLINE_APP_SLEEP_CALL", "PUT /", 4 + 1024, "1024 bytes"},
+        {"HOOKLINE_APP_WAKE_CALL", "DELETE /", 0, "POST, GET, PUT or PATCH"},
+        {"HOOKLINE_APP_URL", "unix:/", 5 + 107, "107 bytes"},
+        {"HOOKLINE_JWT_JWKS_URL", "https://a/", 2048, "2048 bytes"},
+        {"HOOKLINE_STREAM_KEEP_MAX_BYTES", "101%", 0, "of HOOKLINE_STORE_MAX_BYTES"},
+        {"HOOKLINE_STORE_MAX_BYTES", "101%", 0, "of the volume"},
+    };
+    for (size_t i = 0; i < HL_ARRAY_LEN(cases); i++) {
+        const struct hl_option *option = hl_option_find(hl_str_from(cases[i].name));
+        char text[2100];
+        struct hl_config *config = calloc(1, sizeof(*config));
+        memset(text, 'x', sizeof(text));
+        memcpy(text, cases[i].start, strlen(cases[i].start));
+        if (cases[i].most > 0) {
+            cr_expect_eq(hl_option_parse(option, (struct hl_str){text, cases[i].most}, config),
+                HL_OK, "%s", cases[i].name);
+            hl_option_clear(option, config);
+            cr_expect_eq(hl_option_parse(option, (struct hl_str){text, cases[i].most + 1}, config),
+                HL_ERR_INVALID, "%s", cases[i].name);
+        } else {
+            cr_expect_eq(hl_option_parse(option, hl_str_from(cases[i].start), config),
+                HL_ERR_INVALID, "%s", cases[i].name);
+        }
+        struct hl_buf allowed;
+        hl_buf_init(&allowed, 0);
+        cr_assert_eq(hl_option_describe(option, &allowed), HL_OK);
+        cr_assert_eq(hl_buf_printf(&allowed, "%c", '\0'), HL_OK);
+        cr_expect(strstr(allowed.p, cases[i].says), "%s: %s", cases[i].name, allowed.p);
+        hl_buf_fini(&allowed);
+        free(config);
+    }
+}
