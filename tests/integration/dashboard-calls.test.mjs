@@ -125,6 +125,7 @@ const functionsOf = async (t, url, more = {}) => {
     assert.equal((await ask('/v2/functions', { headers: { authorization } })).status, 405);
     const onRuns = caller(t, sidecar);
     assert.notEqual((await onRuns('/_hookline/functions', { method: 'GET', headers: { authorization } })).status, 200);
+    assert.equal((await onRuns('/v4/p/a/_hookline/functions', { method: 'GET' })).status, 401);
     const list = (await ask('/v2/functions', { method: 'GET', headers: { authorization } })).json();
     for (const asks of [ask, onRuns]) {
         const same = await asks(FUNCTIONS, { method: 'GET', headers: { authorization } });
