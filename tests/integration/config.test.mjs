@@ -207,6 +207,7 @@ test('what config show prints of a preset can be loaded, and config check says w
     assert.equal(again.code, 0);
     for (const [name, value] of Object.entries(env)) assert.ok(again.stdout.includes(`${name}=${value}`), name);
     const check = await run(['config', 'check'], { ...env, HOOKLINE_STORE: 'memory', HOOKLINE_AUTH: 'none' });
+    assert.deepEqual([check.code, check.signal], [0, null], check.stderr);
     assert.match(check.stdout, /tried 6 times, with delays of 5s,1m,10m,1h,6h, after network,404,408,425,429,5xx/);
 });
 
