@@ -68,7 +68,8 @@ const ANY_PORTS = { HOOKLINE_LISTEN: '127.0.0.1:0', HOOKLINE_ADMIN_LISTEN: '127.
 /** Runs the binary to its end: `{ code, stdout, stderr }`. `killed`: once that is resolved, by SIGKILL. */
 export async function run(args, env = {}, { input, killed, interrupted } = {}) {
     const limits = { timeout: 60_000, killSignal: 'SIGKILL' }; // one that does not end must not outlive its test
-    const ports = args.length === 0 || args[0] === 'serve' ? ANY_PORTS : {};
+    const opens = args.length === 0 || args[0] === 'serve' || args[1] === 'check'; // which looks whether ports are free
+    const ports = opens ? ANY_PORTS : {};
     const child = spawn(BINARY, args, { env: { ...surroundings, ...ports, ...env }, stdio: 'pipe', ...limits });
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
