@@ -14,6 +14,7 @@
 #include "api/rest_series.h"
 #include "api/rest_span.h"
 #include "config/config.h"
+#include "run/service.h"
 #include "store/op.h"
 #include "store/overview.h"
 #include "store/question.h"
@@ -142,7 +143,8 @@ static void show_project(struct hl_rest_call *call)
             {"role", json_string(hl_role_text(role))},
             {"subject", hl_json_text_or_null(hl_str_from(call->asker.subject))}, {"apps", names(l)},
             {"app_name", hl_json_text_or_null(config->app_name)},
-            {"run_port", json_integer(run_port(config))}));
+            {"run_port", json_integer(run_port(config))},
+            {"run_scheme", json_string(hl_service_speaks_tls(config) ? "https" : "http")}));
 }
 
 void hl_rest_show_project(struct hl_rest_call *call)

@@ -188,13 +188,16 @@ static int find_here(struct call *c)
         status = ask_project(c, "POST", "/dashboard-sessions",
             json_pack("{s:s}", "role", hl_role_text(HL_ROLE_INVOKE)), &c->grant);
     c->fetch.is_here = true;
+    c->fetch.is_believed = true; /* its certificate is for names that callers elsewhere use */
     struct sockaddr_storage here = hl_address_reach(&config->listen.items[0].addr);
     hl_address_write_host(&here, host);
-    long long port = json_integer_value(json_object_get(project, "run_port"));
-    json_decref(project);
+    const char *scheme = json_string_value(json_object_get(project, "run_scheme"));
     c->fetch.token = json_string_value(json_object_get(c->grant, "token"));
-    if (status == HL_CLI_OK && hl_buf_printf(&c->url, "http://%s:%lld", host, port) != HL_OK)
+    if (status == HL_CLI_OK &&
+        hl_buf_printf(&c->url, "%s://%s:%lld", scheme ? scheme : "http", host,
+            (long long)json_integer_value(json_object_get(project, "run_port"))) != HL_OK)
         status = hl_cli_fail(c->cli, "out of memory");
+    json_decref(project);
     return status;
 }
 

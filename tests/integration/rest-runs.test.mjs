@@ -847,6 +847,7 @@ test('the project says who asks and which apps have runs', async (t) => {
         apps: ['a', 'b'],
         app_name: null,
         run_port: Number(new URL(sidecar.url).port),
+        run_scheme: 'http',
     });
 });
 

@@ -327,6 +327,18 @@ test('with HOOKLINE_ADMIN_TLS the admin listener speaks TLS to whoever comes, an
     assert.equal(status, 400);
     assert.match(text, /https instead of http/);
 });
+
+test('commands that call the app here do so over TLS, and need no authority for it', async (t) => {
+    const { sidecar } = await secure(t, { app: (x) => x.send(200, {}, 'done\n') });
+    const here = { HOOKLINE_DATA_DIR: sidecar.dataDir };
+    const called = await run(['call', '/v4/p/a/run', '--json', '{}'], here);
+    assert.equal(called.stdout, 'done\n', called.stderr);
+    const sent = await run(['runs', 'send', 'a', '--project', 'p', '--json', '{}', '--wait'], here);
+    assert.equal(sent.stdout, 'done\n', sent.stderr);
+    const project = JSON.parse((await sidecar.admin('/v2/projects/p')).text);
+    assert.deepEqual([project.run_scheme, project.run_port], ['https', sidecar.port]);
+});
+
 test('a certificate or key that cannot be used stops the start, and config check says the same', async (t) => {
     const directory = await temporaryDirectory(t);
     const [a, b] = [await makePair(directory, 'a'), await makePair(directory, 'b')];

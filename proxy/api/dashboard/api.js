@@ -94,6 +94,9 @@ export const isAppName = (text) => /^[\w.-]{1,128}$/.test(text);
 /** What is said of their list where it may not be whole, or ''. */
 export const moreApps = () => (session.hasMoreApps ? 'Not all apps are listed: type the whole name of any other.' : '');
 
+/** The run listener, which is most likely reached at the same host. */
+export const runListener = () => `${session.run_scheme ?? 'http'}://${location.hostname}:${session.run_port}`;
+
 export const isAdmin = () => session?.role === 'admin';
 /** Admins, and viewers, who change nothing. */
 export const seesAll = () => isAdmin() || session?.role === 'viewer';

@@ -309,10 +309,9 @@ function kindOf(schema, root) {
 
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** For the run listener, which is most likely reached at the same host. */
 function curl({ method, path, query, headers, text }) {
     const search = new URLSearchParams(query).toString();
-    const url = `http://${location.hostname}:${api.session.run_port}${path}${search && `?${search}`}`;
+    const url = `${api.runListener()}${path}${search && `?${search}`}`;
     const parts = [`curl -N -X ${method} ${quote(url)}`];
     if (api.session.token) parts.push('-H "Authorization: Bearer $TOKEN"');
     for (const [name, value] of Object.entries(headers)) parts.push(`-H ${quote(`${name}: ${value}`)}`);

@@ -95,9 +95,9 @@ function leftOut({ request_fields: fields }) {
 export async function asCommand(run, path) {
     const body = bodyOf(run, path);
     const text = run.request_bytes ? await shortText(body) : '';
-    const { project, run_port: port } = api.session;
+    const { project } = api.session;
     const target = `/v4/${project}/${run.app_name}${run.path}${run.async ? '?async=true' : ''}`;
-    const lines = [`curl -i -X ${run.method} ${quote(`http://${location.hostname}:${port}${target}`)}`];
+    const lines = [`curl -i -X ${run.method} ${quote(api.runListener() + target)}`];
     if (api.session.token) lines.push('-H "Authorization: Bearer $TOKEN"');
     for (const { name, value } of run.request_fields)
         if (value !== null && SENT.test(name)) lines.push(`-H ${quote(`${name}: ${value}`)}`);

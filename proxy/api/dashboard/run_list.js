@@ -291,10 +291,9 @@ function countDeliveries(deliveries) {
     return counts;
 }
 
-/** To the run listener, which is most likely reached at the same host. */
 function firstCall() {
-    const { project, app_name: app, run_port: port } = api.session;
-    const url = `http://${location.hostname}:${port}/v4/${project}/${app ?? 'my-app'}/run?async=true`;
+    const { project, app_name: app } = api.session;
+    const url = `${api.runListener()}/v4/${project}/${app ?? 'my-app'}/run?async=true`;
     return `curl -i '${url}' \\\n  -H "Authorization: Bearer $TOKEN" \\\n  --json '{"prompt": "hello"}'`;
 }
 
