@@ -196,10 +196,13 @@ static enum hl_err listen_on(struct hl_server *server, char *why)
     if (rc == 0)
         return HL_OK;
     if (server->home.is_unix)
-        snprintf(why, HL_SETTINGS_WHY, "cannot listen on %s: %s", s->socket, uv_strerror(rc));
-    else
-        snprintf(why, HL_SETTINGS_WHY, "cannot listen on %s port %u: %s", s->host, s->port,
+        snprintf(why, HL_SETTINGS_WHY,
+            "cannot listen on %s: %s; free it or choose another (--socket)", s->socket,
             uv_strerror(rc));
+    else
+        snprintf(why, HL_SETTINGS_WHY,
+            "cannot listen on %s port %u: %s; free it or choose another (--host, --port)", s->host,
+            s->port, uv_strerror(rc));
     return HL_ERR_IO;
 }
 

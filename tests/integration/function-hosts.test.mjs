@@ -378,7 +378,10 @@ for (const language of LANGUAGES) {
         assert.equal((await call('run', {})).status, 200);
         const taken = await language.run({ HOOKLINE_FUNCTION_SOCKET: path });
         assert.equal(taken.code, 1);
-        assert.match(taken.stderr, /cannot listen on .*functions\.sock: address already in use/);
+        assert.match(taken.stderr, /cannot listen on .*functions\.sock: address already in use; free it or choose another \(--socket\)/);
+        const busy = await language.run({ PORT: String(sidecar.port) });
+        assert.equal(busy.code, 1);
+        assert.match(busy.stderr, /cannot listen on .* port \d+: address already in use; free it or choose another \(--host, --port\)/);
         assert.equal((await call('run', {})).status, 200, 'and the first one goes on');
         await sidecar.stop();
         await host.stop();

@@ -337,7 +337,8 @@ async function listen(callees) {
     const where = socket ? { path: socket } : { host, port };
     server.once('error', (error) => {
         const place = socket ?? `${host} port ${port}`;
-        parentPort.postMessage(['failed', `cannot listen on ${place}: ${reasonOf(error)}`]);
+        const advice = `free it or choose another (${socket ? '--socket' : '--host, --port'})`;
+        parentPort.postMessage(['failed', `cannot listen on ${place}: ${reasonOf(error)}; ${advice}`]);
     });
     server.listen({ ...where, backlog: 511 }, () => {
         const address = socket ? `unix:${socket}` : `${host} port ${server.address().port}`;

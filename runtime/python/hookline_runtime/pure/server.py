@@ -198,7 +198,9 @@ class Server:
             return _open_tcp(family, settings.host, settings.port)
         except OSError as error:
             where = settings.socket or f"{settings.host} port {settings.port}"
-            raise OSError(f"cannot listen on {where}: {(error.strerror or str(error)).lower()}") from None
+            reason = (error.strerror or str(error)).lower()
+            options = "--socket" if settings.socket else "--host, --port"
+            raise OSError(f"cannot listen on {where}: {reason}; free it or choose another ({options})") from None
 
     def _listen(self) -> None:
         if not self._is_listening and not self.is_stopping:
