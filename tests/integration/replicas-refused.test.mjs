@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from './lib/case.mjs';
 import { cluster } from './lib/postgres.mjs';
-import { refused, refusing } from './lib/refusing.mjs';
+import { keepFrom, refused, refusing } from './lib/refusing.mjs';
 import { RUNS } from './lib/replicas.mjs';
 import { RUN } from './lib/stage.mjs';
 import { until, within } from './lib/until.mjs';
@@ -20,9 +20,7 @@ for (const [what, table, right, state] of [
         const call = a.call(RUN, { query: { webhookEndpoint: all.receiver.url('/sync') }, body: 'sync' });
         await until('all are inside', async () => a.app.requests.length === 4);
         await until('its begin is written', async () => (await all.count('~.ticket WHERE NOT is_async')) === 1);
-        await change(`ALTER TABLE ~.${table} OWNER TO postgres`);
-        await change(`GRANT ALL ON ~.${table} TO ${all.database.role}`);
-        await change(`REVOKE ${right} ON ~.${table} FROM ${all.database.role}`);
+        await keepFrom({ all, change }, right, table);
         doors.open();
         const { id } = await call;
         await refused(a, state);
