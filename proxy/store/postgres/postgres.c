@@ -209,14 +209,6 @@ static uint64_t next_turn_ms(const struct hl_pg_store *s)
     return due_ms;
 }
 
-/* It is away, or refuses what this replica needs of it. */
-static bool is_failing(const struct hl_pg_store *s, uint64_t now_ms)
-{
-    return !hl_pg_is_joined(s) || now_ms < s->full_until_ms || s->member.is_beat_refused ||
-           s->upkeep.lacks_partition || hl_pg_refusal_is_any(s) || s->empty_accept.is_refused ||
-           hl_pg_dispatch_is_refused(s);
-}
-
 static void on_turn(uv_prepare_t *turn)
 {
     struct hl_pg_store *s = turn->data;
@@ -224,7 +216,7 @@ static void on_turn(uv_prepare_t *turn)
     if (uv_is_closing((uv_handle_t *)&s->timer))
         return;
     take_turns(s, now_ms);
-    hl_counter_set(&s->gauges.is_failing, is_failing(s, now_ms));
+    hl_counter_set(&s->gauges.is_failing, hl_pg_is_failing(s, now_ms));
     uint64_t due_ms = least(hl_pg_queue_expire(s, now_ms), hl_pg_answer_expire(s, now_ms));
     due_ms = least(due_ms, hl_pg_refusal_due_ms(s, now_ms));
     due_ms = least(due_ms, hl_pg_bodies_turn(s, now_ms));
@@ -235,8 +227,6 @@ static void on_turn(uv_prepare_t *turn)
         return;
     }
     due_ms = least(due_ms, next_turn_ms(s));
-    if (now_ms < s->full_until_ms)
-        due_ms = least(due_ms, s->full_until_ms);
     if (s->pause_ms > now_ms)
         due_ms = least(due_ms > now_ms ? due_ms : s->pause_ms, s->pause_ms);
     sleep_until(s, due_ms, now_ms);

@@ -188,8 +188,16 @@ bool hl_pg_refusal_is_any(const struct hl_pg_store *s)
     return s->refusals.n_closed > 0 || s->refusals.n_own > 0;
 }
 
+bool hl_pg_is_failing(const struct hl_pg_store *s, uint64_t now_ms)
+{
+    return !hl_pg_is_joined(s) || now_ms < s->full_until_ms || s->member.is_beat_refused ||
+           s->upkeep.lacks_partition || hl_pg_refusal_is_any(s) || s->empty_accept.is_refused ||
+           hl_pg_dispatch_is_refused(s);
+}
+
 /* Often enough, and of no weight: what waits is asked for its time when it is looked at. */
 uint64_t hl_pg_refusal_due_ms(const struct hl_pg_store *s, uint64_t now_ms)
 {
-    return hl_pg_refusal_is_any(s) ? now_ms + WAIT_MIN_MS : UINT64_MAX;
+    uint64_t due_ms = hl_pg_refusal_is_any(s) ? now_ms + WAIT_MIN_MS : UINT64_MAX;
+    return now_ms < s->full_until_ms && s->full_until_ms < due_ms ? s->full_until_ms : due_ms;
 }

@@ -120,6 +120,8 @@ void hl_pg_refusal_leave(struct hl_pg_store *s, struct hl_pg_op *op);
 
 /* Something waits for the server to take it. */
 bool hl_pg_refusal_is_any(const struct hl_pg_store *s);
+/* The server is away, or refuses what this replica needs of it. */
+bool hl_pg_is_failing(const struct hl_pg_store *s, uint64_t now_ms);
 /* When to look again; UINT64_MAX: nothing is refused. */
 uint64_t hl_pg_refusal_due_ms(const struct hl_pg_store *s, uint64_t now_ms);
 
