@@ -190,7 +190,8 @@ static enum hl_err bring_bodies(struct backup *b)
 {
     b->why[0] = '\0';
     enum hl_err err = hl_snapshot_each_body(&b->moment, bring_body, b);
-    return err && !b->why[0] ? explain_db(b, b->moment.db, SQLITE_ERROR, b->from) : err;
+    return err && !b->why[0] ? explain_db(b, b->moment.db, sqlite3_errcode(b->moment.db), b->from)
+                             : err;
 }
 
 /* What an earlier backup to this place had, and the store has no more. */

@@ -56,7 +56,8 @@ static enum hl_err report_bodies(
     struct bodies bodies = {.dir = s->dir, .problems = problems};
     enum hl_err err = hl_snapshot_each_body(s, look_at_body, &bodies);
     done->bodies = bodies.n;
-    return err == HL_ERR_IO ? hl_buf_printf(problems, "%s\n", sqlite3_errmsg(s->db)) : err;
+    return err && err != HL_ERR_NOMEM ? hl_buf_printf(problems, "%s\n", sqlite3_errmsg(s->db))
+                                      : err;
 }
 
 /* Only what is there can be wrong: a key that is kept elsewhere is not missed. */

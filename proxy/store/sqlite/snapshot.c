@@ -98,7 +98,8 @@ enum hl_err hl_snapshot_each_body(const struct hl_snapshot *s, hl_snapshot_body 
         err = each(data, &file, size, &run_id);
     }
     sqlite3_finalize(st);
-    if (!err && rc != SQLITE_DONE)
-        err = HL_ERR_IO;
-    return err;
+    if (err || rc == SQLITE_DONE)
+        return err;
+    err = hl_sql_err(s->db, rc);
+    return err ? err : HL_ERR_IO;
 }

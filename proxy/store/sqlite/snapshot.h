@@ -26,7 +26,8 @@ void hl_snapshot_end(struct hl_snapshot *s);
 /* The number that a query says; 0: none. */
 int64_t hl_snapshot_ask(const struct hl_snapshot *s, const char *sql);
 
-/* Calls `each` for all bodies in files that records name, until it fails: what it returned. IO: not all could be read. */
+/* Calls `each` for all bodies in files that records name, until it fails: what it returned. Another error: not all could
+ * be read, and SQLite says why. */
 typedef enum hl_err (*hl_snapshot_body)(
     void *data, const struct hl_id *file, uint64_t size, const struct hl_id *run_id);
 HL_MUST_CHECK enum hl_err hl_snapshot_each_body(
