@@ -1,5 +1,6 @@
 /* stranger.h - peers that speak another protocol than their port: the first of each told in the log, the
- * others counted. Those that speak TLS, HTTP/2 or the PROXY protocol to a port of plain HTTP/1.1 are known by their first bytes. */
+ * others counted. Those that speak TLS, HTTP/2 or the PROXY protocol to a port of plain HTTP/1.1 are known by their first
+ * bytes. */
 #ifndef HL_CALLER_STRANGER_H
 #define HL_CALLER_STRANGER_H
 

@@ -135,11 +135,8 @@ enum hl_err hl_value_append_quoted_url(struct hl_buf *out, struct hl_str text)
         return hl_value_append_quoted(out, text);
     struct hl_buf shown;
     hl_buf_init(&shown, 0);
-    enum hl_err err = hl_buf_append(&shown, text.p, (size_t)(slashes - text.p) + 2);
-    if (!err)
-        err = hl_buf_append(&shown, "****", 4);
-    if (!err)
-        err = hl_buf_append(&shown, at, (size_t)(text.p + text.n - at));
+    enum hl_err err = hl_buf_printf(&shown, "%.*s****%.*s", (int)(slashes + 2 - text.p), text.p,
+        (int)(text.p + text.n - at), at);
     if (!err)
         err = hl_value_append_quoted(out, hl_buf_str(&shown));
     hl_buf_fini(&shown);

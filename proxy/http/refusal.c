@@ -33,8 +33,7 @@ const struct hl_refusal hl_refusals[HL_REFUSAL_COUNT] = {
         "This is HTTP/2, but the only version spoken at this port is HTTP/1.1."),
     ROW(PROXY_PROTOCOL, 400,
         "This is the PROXY protocol, which is not spoken here: turn it off at the load balancer, "
-        "and "
-        "name that in HOOKLINE_TRUSTED_PROXIES, so that its X-Forwarded-For counts."),
+        "and name that in HOOKLINE_TRUSTED_PROXIES, so that its X-Forwarded-For counts."),
     ROW(HEAD_TOO_LARGE, 431, "The request's head is larger than HOOKLINE_MAX_HEAD."),
     ROW(ADMIN_HEAD_TOO_LARGE, 431, "The request head may be at most 64 KiB here."),
     ROW(FUNCTION_HEAD_TOO_LARGE, 431, "The request head may be at most 128 KiB here."),

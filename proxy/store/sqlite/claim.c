@@ -70,16 +70,16 @@ static enum hl_err read_claim(
         return hl_database_end(db, err);
     err = read_columns(&row, run, &claimed, &bytes);
     *id = claimed.run_id;
+    struct hl_claimed *c = NULL;
     if (!err)
-        err = hl_claimed_new(&claimed, bytes, out);
-    if (!err) {
-        err = hl_unseal_copy(&db->sealer, "ticket.head", id, claimed.head, &(*out)->head);
-        if (err)
-            hl_claimed_free(*out);
-    }
+        err = hl_claimed_new(&claimed, bytes, &c);
+    if (!err)
+        err = hl_unseal_copy(&db->sealer, "ticket.head", id, claimed.head, &c->head);
     hl_database_done(db, HL_SQL_TICKET_CLAIM);
     if (err)
-        *out = NULL;
+        hl_claimed_free(c);
+    else
+        *out = c;
     return err;
 }
 

@@ -13,12 +13,10 @@ static struct hl_waiting_run *place_of(struct hl_waiting_runs *runs, int64_t num
     return &runs->places[(uint64_t)number % HL_WAITING_RUNS_MAX];
 }
 
-bool hl_waiting_run_fits(
-    const struct hl_waiting_runs *runs, int64_t number, const struct hl_accept *a)
+bool hl_waiting_run_fits(struct hl_waiting_runs *runs, int64_t number, const struct hl_accept *a)
 {
-    const struct hl_waiting_run *place = &runs->places[(uint64_t)number % HL_WAITING_RUNS_MAX];
     uint64_t inlined = a->body.where == HL_BODY_INLINE ? a->body.size : 0;
-    return !place->claimed &&
+    return !place_of(runs, number)->claimed &&
            a->head.n + a->project.n + a->app.n + a->tags.n + inlined <= BYTES_MAX;
 }
 

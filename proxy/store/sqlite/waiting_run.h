@@ -25,7 +25,7 @@ struct hl_waiting_runs {
 
 /* Whether this one is remembered if it is put: its place is free, and it is not large. */
 bool hl_waiting_run_fits(
-    const struct hl_waiting_runs *runs, int64_t number, const struct hl_accept *accept);
+    struct hl_waiting_runs *runs, int64_t number, const struct hl_accept *accept);
 /* Takes over `claimed`, of a run that fits and has not begun yet, as its first claim. */
 void hl_waiting_run_put(
     struct hl_waiting_runs *runs, int64_t number, int64_t app_id, struct hl_claimed *claimed);
